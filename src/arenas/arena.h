@@ -92,6 +92,7 @@ struct arena {
     struct lock lock;
     uint32_t index;    /* constant */
     bool is_manual;    /* constant: made by arena_create (manual.h) */
+    bool is_ending;    /* it is being destroyed: nobody else may do that or call its hooks */
     bool is_destroyed; /* atomic: a manual one whose number is free */
     bool is_hardened;  /* constant: its slabs are hidden, and free blocks in them read as zero */
     struct page_heap *page_heap; /* constant: what it leases from */
@@ -105,24 +106,14 @@ struct arena {
     size_t active_pages;               /* A2; atomic: programs read it */
     struct extents *extents;           /* of one whose memory the program supplies (extents.h) */
     uint32_t threads;                  /* atomic: bound to it */
-    uint32_t ends;                     /* atomic: how often it was destroyed */
+    uint32_t times_destroyed;          /* atomic */
     uint32_t staggered;                /* of the blocks of manual_large */
     uint32_t purged_pages;             /* A4 */
     uint32_t purged_pages_most;        /* as far as the wish for huge pages knows of them */
     char name[32];                     /* that the program gave it; under the control tree's lock */
 };
 
-/* Blocks of a full-size magazine of the class; the same for all threads. */
-INLINE unsigned magazine_capacity(unsigned class_index)
-{
-    size_t by_bytes = MAGAZINE_BYTES_MAX / class_bytes[class_index];
-
-    if (by_bytes < 2) return 2;
-    return by_bytes < MAGAZINE_BLOCKS_MAX ? (unsigned)by_bytes : MAGAZINE_BLOCKS_MAX;
-}
-INLINE size_t magazine_bytes(unsigned capacity) { return (capacity + 1) * sizeof(void *); }
-
-/* Pages became active, or, less than 0, no longer are. Under the arena's lock. */
+/* So many more pages are active; 0 - pages: so many fewer. Under the arena's lock. */
 INLINE void arena_count_active(struct arena *arena, size_t pages)
 {
     RELAXED_STORE(arena->active_pages, arena->active_pages + pages);
@@ -166,9 +157,6 @@ struct arena *arena_of_block(unsigned class_index, const void *block);
 /* Aborts when no block of a slab of the class begins there, or one that is free in its slab.
  * NULL (M3) and strays may be among blocks. */
 void arena_expect_block(unsigned class_index, const void *block);
-/* Aborts when slots[1] to slots[count] have a block twice, or what can be no block of the class by
- * the lowest bits of its address: the slabs' records are not looked at. */
-void magazine_expect_blocks(unsigned class_index, void *const *slots, unsigned count);
 /* Full magazines are drained rather than kept, until some arena opens a slab; atomic. */
 extern PRIVATE bool depots_closed;
 /* Drains the magazines of all depots and gives them back, returns the runs of the stocks, and

@@ -1,10 +1,10 @@
-/* cooling.h - what came of late from threads of other cores.
+/* cooling.h - counts the magazines that threads of other arenas gave back a moment ago.
  *
- * A block that another core wrote to or read lies in that core's caches, and perhaps still in those
- * of the core that wants it next: who writes to it at once waits for each of its lines. So it waits
- * until both have had other things to do, which is a matter of some time
- * (docs/decisions/0046). What came is counted in steps of time, so that nothing need be noted of
- * each magazine. All of it is under the arena's lock.
+ * Lines of such a block are in the caches of the core that gave it back, and perhaps still in those
+ * of the core that wants it next. A thread that writes to it at once waits for each line. So the
+ * magazine rests for a few steps of time before it is given out (docs/decisions/0046). They are
+ * counted by steps, so that nothing need be noted of each magazine. All of it is under the arena's
+ * lock.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_ARENAS_COOLING_H
@@ -26,6 +26,10 @@ INLINE unsigned cooling_advance(struct cooling *cooling, uint16_t now)
 {
     unsigned passed = (uint16_t)(now - cooling->step), sum = 0;
 
+    if (passed == UINT16_MAX) { /* another core's clock is a step ahead of ours (port_step) */
+        passed = 0;
+        now = cooling->step;
+    }
     for (unsigned i = COOLING_STEPS; i-- > 0;) {
         cooling->count[i] = i >= passed ? cooling->count[i - passed] : 0;
         sum += cooling->count[i];

@@ -26,18 +26,16 @@ static struct {
     uint64_t again_ms;        /* atomic: from when on the kernel is asked for one again */
     bool kept;                /* atomic: somebody asked that it does not end */
     uint32_t threads;         /* atomic: threads with caches */
-    size_t reclaim_at; /* atomic: the region's size from which on reclaiming is worth a thought */
-    size_t peak_pages; /* atomic: the most pages in use since the depots were emptied */
+    size_t peak_pages;        /* atomic: the most pages in use since the depots were emptied */
 } decay;
 
 uint64_t decay_looks;
-size_t decay_look_at_bytes;
-size_t decay_limits_at_bytes;
+size_t decay_reclaim_at_bytes, decay_limits_at_bytes, decay_care_at_bytes;
 
 void decay_start(void)
 {
-    decay.reclaim_at = RECLAIM_BYTES_MIN;
-    decay_look_from(SIZE_MAX);
+    decay_reclaim_at_bytes = RECLAIM_BYTES_MIN;
+    decay_look_at_limits_from(SIZE_MAX);
 }
 
 /* One of two bounds, of which the lesser decides when to look. Who changes the other one meanwhile
@@ -48,15 +46,18 @@ static void set_look_at(size_t *bound, size_t bytes)
 
     __atomic_store_n(bound, bytes, __ATOMIC_SEQ_CST);
     do {
-        least = min_size(__atomic_load_n(&decay.reclaim_at, __ATOMIC_SEQ_CST),
+        least = min_size(__atomic_load_n(&decay_reclaim_at_bytes, __ATOMIC_SEQ_CST),
                          __atomic_load_n(&decay_limits_at_bytes, __ATOMIC_SEQ_CST));
-        __atomic_store_n(&decay_look_at_bytes, least, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&decay_care_at_bytes, least, __ATOMIC_SEQ_CST);
     } while (least
-             != min_size(__atomic_load_n(&decay.reclaim_at, __ATOMIC_SEQ_CST),
+             != min_size(__atomic_load_n(&decay_reclaim_at_bytes, __ATOMIC_SEQ_CST),
                          __atomic_load_n(&decay_limits_at_bytes, __ATOMIC_SEQ_CST)));
 }
 
-void decay_look_from(size_t open_bytes) { set_look_at(&decay_limits_at_bytes, open_bytes); }
+void decay_look_at_limits_from(size_t open_bytes)
+{
+    set_look_at(&decay_limits_at_bytes, open_bytes);
+}
 
 /* ---- later, by a background thread ---- */
 
@@ -64,7 +65,7 @@ void decay_look_from(size_t open_bytes) { set_look_at(&decay_limits_at_bytes, op
 INLINE bool is_alone(void) { return RELAXED_LOAD(decay.threads) <= 1; }
 
 /* In a program with threads it comes when it is asked. */
-static void set_on_call(void) { purge_set_on_call(!is_alone() && option_helper_thread()); }
+static void set_on_call(void) { purge_set_on_call(!is_alone() && option_background_thread()); }
 
 void decay_thread_count(unsigned count)
 {
@@ -112,7 +113,7 @@ static bool background_may_end(void)
     }
     (void)change_background_runs(false);
     set_background(false);
-    wanted = option_helper_thread()
+    wanted = option_background_thread()
           && (__atomic_load_n(&decay.asked, __ATOMIC_SEQ_CST) || purge_rests_on_background());
     if (!wanted || change_background_runs(true)) return true;
     set_background(true);
@@ -136,7 +137,7 @@ void decay_close_tail(bool waits)
 /* In a program of one thread it is there for what that thread left behind, and for no longer. */
 static bool background_may_go_on(unsigned quiet_looks)
 {
-    if (is_told_to_end() || !option_helper_thread()) return false;
+    if (is_told_to_end() || !option_background_thread()) return false;
     if (is_alone()) return quiet_looks < QUIET_LOOKS_MAX_ALONE;
     return quiet_looks < QUIET_LOOKS_MAX || RELAXED_LOAD(decay.kept);
 }
@@ -179,7 +180,7 @@ static bool sleep_until_look(void)
         os_sleep(&decay.wakes, wakes, nap_ms(until_ms - slept_ms, watches));
         slept_ms = os_now_ms() - start_ms;
         if (watches && !is_told_to_end() && os_thread_rights_parted()) return false;
-        if (limits_look_for_stalls()) decay_look_from(0);
+        if (limits_look_for_stalls()) decay_look_at_limits_from(0);
     }
 }
 
@@ -266,7 +267,7 @@ static bool want_background(void)
     if (change_background_runs(true)) return true;
     os_thread_wait(END_MS); /* the last one may not quite have ended */
     RELAXED_STORE(decay.ending, 0);
-    if (!option_helper_thread()) /* it was forbidden in the meantime, and `ending` is gone */
+    if (!option_background_thread()) /* it was forbidden in the meantime, and `ending` is gone */
         return go_without_background();
     purge_begin_unneeded();
     set_background(true); /* it may have ended before its start is known here */
@@ -291,7 +292,7 @@ void decay_keep_looking(void)
 
 void decay_resume_looking(void)
 {
-    if (RELAXED_LOAD(decay.kept) && RELAXED_LOAD(decay.threads) > 1 && option_helper_thread())
+    if (RELAXED_LOAD(decay.kept) && RELAXED_LOAD(decay.threads) > 1 && option_background_thread())
         (void)want_background();
 }
 
@@ -302,8 +303,8 @@ READS_UNLOCKED bool decay_reclaim(void)
 {
     size_t open_bytes = space.open_bytes, free_bytes = 0;
 
-    if (open_bytes < RELAXED_LOAD(decay.reclaim_at)) return false;
-    set_look_at(&decay.reclaim_at, open_bytes + open_bytes / 8 + RECLAIM_BYTES_MIN);
+    if (open_bytes < RELAXED_LOAD(decay_reclaim_at_bytes)) return false;
+    set_look_at(&decay_reclaim_at_bytes, open_bytes + open_bytes / 8 + RECLAIM_BYTES_MIN);
     EACH_ARENA (arena)
         for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
             free_bytes += arena->bin[class_index].slab_free_blocks * class_bytes[class_index];
@@ -326,7 +327,10 @@ void decay_before_refusal(size_t pages)
 
 /* ---- the door ---- */
 
-static bool background_may_take(void) { return option_helper_thread() && option_decay_ms() != 0; }
+static bool background_may_take(void)
+{
+    return option_background_thread() && option_decay_ms() != 0;
+}
 
 /* In a program with threads. True: what is too much is another's to give back. */
 static bool leave_to_background(void)
@@ -400,7 +404,7 @@ void decay_obey_options(void)
 {
     set_on_call();
     ask_for_walk_again();
-    if (option_helper_thread()) decay_resume_looking();
+    if (option_background_thread()) decay_resume_looking();
     else if (RELAXED_LOAD(decay.background_runs)) end_background();
     if (RELAXED_LOAD(decay.background_runs)) wake_background();
     purge_obey_options();

@@ -1,10 +1,10 @@
 /* decay.h - who gives memory back, and when (docs/floors/arenas.md has the table).
  *
- * A program with one thread gives back what goes beyond the purge budget at once, with some of what
- * nobody took from depots since the last time, and each time it has shrunk to a half empties depots
- * and magazines: a few cached blocks hold many slabs open. Only what it may want again, because it
- * breathes or had it in slabs, is left to a background thread, which ends before a fork. A
- * program with threads has one that looks twice a second, and ends after ten quiet seconds.
+ * A program with one thread gives back at once, in the call that frees: dirty pages beyond the purge
+ * budget, and half of what nobody took from depots since the last time. When it uses half of its
+ * peak, its depots and magazines are emptied too, because a few cached blocks hold many slabs open.
+ * What it may want again is left to a background thread, which ends before a fork. A program with
+ * threads has one that looks twice a second, and ends after ten quiet seconds.
  *
  * The promise: ten seconds after the last free of a burst, nine tenths of it are back with the
  * kernel.
@@ -34,7 +34,8 @@ struct decay_numbers decay_numbers(void);
 extern PRIVATE uint64_t decay_looks; /* atomic: statistics, of the background thread so far */
 /* How many threads have caches; that decides who gives memory back. */
 void decay_thread_count(unsigned count);
-/* The rest of the next one: more is dirty than may stay. */
+/* The uncommon part of decay_after_return: more is dirty than may stay, or somebody asked for a
+ * look. */
 NOINLINE bool decay_excess(void);
 /* After blocks or runs were given back; the caller holds no lock. True: the program has shrunk, and
  * the caller, who is its only thread, should empty its magazines. */
@@ -46,14 +47,13 @@ INLINE bool decay_after_return(void)
 /* Is so much open, as of a moment ago? */
 INLINE_READS_UNLOCKED bool decay_space_has(size_t bytes) { return space.open_bytes >= bytes; }
 
-/* The size of the region from which on reclaiming, or a look at limits, is worth a thought;
- * atomic. */
-extern PRIVATE size_t decay_look_at_bytes;
-/* The size from which on limits are worth a look; 0: always; atomic. */
-extern PRIVATE size_t decay_limits_at_bytes;
-void decay_look_from(size_t open_bytes);
+/* Sizes of the region, atomic: from which on emptying the depots before growth is worth a thought;
+ * from which on limits are worth a look, and 0: always; and the lesser of the two, from which on
+ * large blocks take the careful way. */
+extern PRIVATE size_t decay_reclaim_at_bytes, decay_limits_at_bytes, decay_care_at_bytes;
+void decay_look_at_limits_from(size_t open_bytes);
 /* Is it time for that, as of a moment ago, or will it be when the region grows by so much? */
-INLINE_READS_UNLOCKED bool decay_should_look(size_t growth)
+INLINE_READS_UNLOCKED bool decay_limits_are_due(size_t growth)
 {
     size_t at = RELAXED_LOAD(decay_limits_at_bytes);
 
@@ -68,7 +68,7 @@ void decay_resume_looking(void);
  * Could emptying the depots be worth it, as of a moment ago? */
 INLINE_READS_UNLOCKED bool decay_could_reclaim(void)
 {
-    return decay_space_has(RELAXED_LOAD(decay_look_at_bytes));
+    return decay_space_has(RELAXED_LOAD(decay_reclaim_at_bytes));
 }
 /* Empties them when it is. True: the caller should empty its own magazines too. Called without a
  * lock. */

@@ -16,8 +16,9 @@ INLINE size_t full_bytes(unsigned class_index)
  * of which a burst has many, get more room than large ones, which a fill costs little for. */
 static unsigned full_max(unsigned class_index)
 {
-    size_t by_bytes = (class_index <= CLASS_OF_128 ? DEPOT_BYTES_TINY : DEPOT_BYTES_MAX)
-                    / full_bytes(class_index);
+    size_t by_bytes =
+        (class_index <= CLASS_OF_128 ? DEPOT_BYTES_MAX_TO_128 : DEPOT_BYTES_MAX_BEYOND_128)
+        / full_bytes(class_index);
 
     if (by_bytes < 1) return 1;
     return by_bytes < DEPOT_MAGAZINES_MAX ? (unsigned)by_bytes : DEPOT_MAGAZINES_MAX;

@@ -53,7 +53,7 @@ struct extent {
 /* A thread that is on its way through the hooks; lies on its stack. */
 struct hook_call {
     struct hook_call *next;     /* under the arena's lock */
-    uint64_t times_set;         /* constant: of the hooks, when it began */
+    uint64_t hooks_version;     /* constant: of the hooks, when it began */
     uintptr_t thread;           /* constant: its mark */
     struct os_interlude before; /* its own */
 };
@@ -62,14 +62,13 @@ struct hook_call {
 struct extents {
     struct page_heap heap;      /* it begins a line */
     struct extent_hooks *hooks; /* atomic, written under the lock: a hook may set others */
-    uint64_t times_set;         /* after the first */
+    uint64_t hooks_version;     /* after the first */
     size_t next_bytes;          /* how much to ask for next */
     size_t grow_limit;          /* at most, unless more is wanted at once */
     /* Atomic: the hooks do not want extents cut up, each is asked for in the size that is
      * wanted. */
     bool whole;
     struct hook_call *calls;
-    bool ends; /* the arena is being destroyed: nobody else may call the hooks */
 };
 
 /* What hooks are when nobody set others: they lease from the page heap. Programs call them too. */

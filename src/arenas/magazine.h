@@ -15,7 +15,8 @@
 #ifndef PRAIRIE_ARENAS_MAGAZINE_H
 #define PRAIRIE_ARENAS_MAGAZINE_H
 
-#include "../base/attrs.h"
+#include "../base/constants.h"
+#include "../slabs/size_class.h"
 
 struct magazine {
     void **top;   /* owner thread; the highest block, or slot 0 */
@@ -63,5 +64,19 @@ INLINE bool magazine_has_lately(const struct magazine *magazine, const void *blo
     }
     return false;
 }
+
+/* Blocks of a full-size magazine of the class; the same for all threads. */
+INLINE unsigned magazine_capacity(unsigned class_index)
+{
+    size_t by_bytes = MAGAZINE_BYTES_MAX / class_bytes[class_index];
+
+    if (by_bytes < 2) return 2;
+    return by_bytes < MAGAZINE_BLOCKS_MAX ? (unsigned)by_bytes : MAGAZINE_BLOCKS_MAX;
+}
+INLINE size_t magazine_bytes(unsigned capacity) { return (capacity + 1) * sizeof(void *); }
+
+/* Aborts when slots[1] to slots[count] have a block twice, or what can be no block of the class by
+ * the lowest bits of its address: the slabs' records are not looked at. */
+void magazine_expect_blocks(unsigned class_index, void *const *slots, unsigned count);
 
 #endif

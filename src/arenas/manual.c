@@ -121,10 +121,10 @@ static struct extents *begin_calls(struct arena *arena, struct hook_call *call)
     struct extents *extents;
 
     lock_take(&arena->lock);
-    extents = arena->extents != NULL && !arena->extents->ends ? arena->extents : NULL;
+    extents = arena->extents != NULL && !arena->is_ending ? arena->extents : NULL;
     if (extents != NULL) {
         *call = (struct hook_call){ .next = extents->calls,
-                                    .times_set = extents->times_set,
+                                    .hooks_version = extents->hooks_version,
                                     .thread = port_thread_mark() };
         extents->calls = call;
     }
@@ -188,16 +188,16 @@ static void wait_for_others(void)
 
 /* A call that began before may still use the table of then, which the program is about to drop. Two
  * threads in hooks might wait for each other, so that one which is in some waits for nobody. */
-static void wait_for_earlier_calls(struct arena *arena, uint64_t times_set)
+static void wait_for_earlier_calls(struct arena *arena, uint64_t hooks_version)
 {
-    bool waits = times_set != 0 && !thread_is_in_hooks();
+    bool waits = hooks_version != 0 && !thread_is_in_hooks();
 
     while (waits) {
         lock_take(&arena->lock);
         waits = false;
         if (arena->extents != NULL)
             for (const struct hook_call *call = arena->extents->calls; call; call = call->next)
-                waits |= call->times_set < times_set;
+                waits |= call->hooks_version < hooks_version;
         lock_give(&arena->lock);
         if (waits) wait_for_others();
     }
@@ -207,23 +207,23 @@ struct extent_hooks *arena_set_hooks(struct arena *arena, struct extent_hooks *h
 {
     struct extents *made = extents_make(hooks);
     struct extent_hooks *before;
-    uint64_t times_set = 0; /* nobody has called hooks of it */
+    uint64_t hooks_version = 0; /* nobody has called hooks of it */
 
     if (made == NULL) return NULL;
     lock_take(&arena->lock);
     before = hooks_of(arena);
-    if (arena->extents != NULL && arena->extents->ends) {
+    if (arena->is_ending) {
         before = NULL;
     } else if (arena->extents != NULL) {
         RELAXED_STORE(arena->extents->hooks, hooks);
-        times_set = ++arena->extents->times_set;
+        hooks_version = ++arena->extents->hooks_version;
     } else if (hooks != before) {
         RELAXED_STORE(arena->extents, made);
         made = NULL;
     }
     lock_give(&arena->lock);
     if (made != NULL) meta_give(made, sizeof *made);
-    wait_for_earlier_calls(arena, times_set);
+    wait_for_earlier_calls(arena, hooks_version);
     return before;
 }
 
@@ -365,7 +365,8 @@ static void become_past(struct arena *arena)
     lock_numbers_add(&past_arenas.lock, lock_numbers(&arena->lock));
     lock_forget_numbers(&arena->lock);
     RELAXED_STORE(past_arenas.count, past_arenas.count + 1);
-    RELAXED_STORE(arena->ends, arena->ends + 1);
+    RELAXED_STORE(arena->times_destroyed, arena->times_destroyed + 1);
+    arena->is_ending = false;
     RELAXED_STORE(arena->is_destroyed, true);
     lock_give(&arena->lock);
     lock_give(&making_lock);
@@ -398,7 +399,7 @@ static void give_extents(struct arena *arena)
  * for instance, and is waited for, unless this one is in hooks of another arena, where two might
  * wait for each other. In hooks of this arena it may not be, nor may the arena be at its end
  * already. */
-bool arena_begin_end(struct arena *arena)
+bool arena_begin_destroy(struct arena *arena)
 {
     bool waits = true, may_end = __atomic_load_n(&arena->threads, __ATOMIC_ACQUIRE) == 0;
     bool may_wait = !thread_is_in_hooks();
@@ -409,18 +410,17 @@ bool arena_begin_end(struct arena *arena)
         lock_take(&arena->lock);
         extents = arena->extents;
         waits = extents != NULL && extents->calls != NULL;
-        if (extents != NULL) {
-            may_end =
-                !extents->ends && !calls_hooks(arena, port_thread_mark()) && (!waits || may_wait);
-            if (!waits) extents->ends = true;
-        }
+        may_end = !arena->is_ending;
+        if (extents != NULL && may_end)
+            may_end = !calls_hooks(arena, port_thread_mark()) && (!waits || may_wait);
+        if (may_end && !waits) arena->is_ending = true;
         lock_give(&arena->lock);
         if (may_end && waits) wait_for_others();
     }
     return may_end;
 }
 
-void arena_finish(struct arena *arena)
+void arena_finish_destroy(struct arena *arena)
 {
     arena_reset(arena);
     lock_take(&arena->lock);

@@ -120,7 +120,7 @@ void arena_reset(struct arena *arena);
 /* The same, and the number is free, in two steps: what else knows the arena's blocks forgets them
  * between (placed_destroy). False: a thread is bound to it, or this thread is in a call of its
  * hooks, or in one of others' while another thread is in its. */
-bool arena_begin_end(struct arena *arena);
-void arena_finish(struct arena *arena);
+bool arena_begin_destroy(struct arena *arena);
+void arena_finish_destroy(struct arena *arena);
 
 #endif

@@ -58,7 +58,7 @@ void sparse_retake(struct arena *arena, const struct slab *slab)
 
     arena->purged_pages -= pages;
     arena_count_active(arena, pages);
-    if (limits_note_retaken(pages)) decay_look_from(0);
+    if (limits_note_retaken(pages)) decay_look_at_limits_from(0);
 }
 
 /* ---- walking ---- */

@@ -24,7 +24,7 @@ struct sparse {
 
 extern PRIVATE struct sparse sparse_slabs;
 
-/* The rest of the next one. */
+/* The uncommon part of sparse_unlist. */
 COLD void sparse_move_on(uint32_t number, uint32_t next);
 /* A slab leaves its list, under its arena's lock: a walk that comes to it goes on behind it. */
 INLINE void sparse_unlist(uint32_t number, uint32_t next)
@@ -44,7 +44,7 @@ INLINE bool slabs_are_sparse(const struct class_bin *bin, unsigned class_index)
  * Under its arena's lock. */
 COLD void sparse_retake(struct arena *arena, const struct slab *slab);
 
-/* The rest of the next one. */
+/* The uncommon part of sparse_note_drain. */
 NOINLINE void sparse_tell(const struct class_bin *bin, unsigned class_index);
 /* Blocks went back into slabs of the class, under the arena's lock. When that is worth it, asks for
  * somebody who looks in the background (decay_after_return). */

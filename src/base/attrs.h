@@ -39,9 +39,9 @@
 #define PRIVATE __attribute__((visibility("hidden")))
 /* A function that a program with the archive in it may have of its own, which counts then. */
 #define REPLACEABLE __attribute__((weak))
-/* Zeroed data of which a usual process touches a little at the beginning, or nothing: the linker
- * puts it after all other, whose few pages are then all touched (docs/decisions/0013); where every
- * process touches the first element, right after. */
+/* Zeroed data of which a usual process touches little or nothing. The linker puts SPARSE data last,
+ * so that the pages before it are few and all in use (docs/decisions/0013). SPARSE_BUT_FIRST is for
+ * arrays whose first element every process touches: they lie between the two. */
 #if defined(__MACH__)
 #define SPARSE __attribute__((section("__DATA,__sparse,zerofill")))
 #define SPARSE_BUT_FIRST SPARSE

@@ -16,7 +16,7 @@ INLINE unsigned bit_count(uint64_t word) { return (unsigned)__builtin_popcountll
 
 /* Sets bit `index` modulo 64. One instruction where the processor has it, which compilers do not
  * find. */
-INLINE bool bit_was_set(uint64_t *word, unsigned index)
+INLINE bool bit_test_and_set(uint64_t *word, unsigned index)
 {
 #if defined(__x86_64__)
     bool was;

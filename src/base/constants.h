@@ -48,8 +48,8 @@
 #define CACHE_WIDE_BYTES_MAX (64 * KiB)
 #define CACHES_WIDE_BYTES_MAX (128 * KiB)
 #define CACHES_WIDE_SHARE 64u
-#define DEPOT_BYTES_TINY (4 * KiB)
-#define DEPOT_BYTES_MAX (2 * KiB)
+#define DEPOT_BYTES_MAX_TO_128 (4 * KiB)
+#define DEPOT_BYTES_MAX_BEYOND_128 (2 * KiB)
 #define SWING_BYTES_MAX (4 * KiB)
 #define DEPOT_MAGAZINES_MAX 2u
 #define COOLING_BYTES_MAX (4 * KiB)
@@ -88,9 +88,9 @@
 #define CACHE_WIDE_BYTES_MAX (1 * MiB)  /* of blocks beyond full-size magazines, of one thread, */
 #define CACHES_WIDE_BYTES_MAX (4 * MiB) /* and of all together, */
 #define CACHES_WIDE_SHARE 16u           /* and a 16th of what is open */
-#define DEPOT_BYTES_TINY \
+#define DEPOT_BYTES_MAX_TO_128 \
     (512 * KiB) /* of blocks in one class of one depot, up to 128 bytes a block */
-#define DEPOT_BYTES_MAX (32 * KiB) /* of larger blocks */
+#define DEPOT_BYTES_MAX_BEYOND_128 (32 * KiB) /* of larger blocks */
 #define SWING_BYTES_MAX (2 * MiB) /* of blocks that come back together, if depots shall keep them */
 #define DEPOT_MAGAZINES_MAX 128u
 #define COOLING_BYTES_MAX (1 * MiB) /* of blocks in an arena: as much as a core's own caches hold */

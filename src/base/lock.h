@@ -133,8 +133,9 @@ INLINE bool lock_try(struct lock *lock)
     return true;
 }
 
-/* For those who may have interrupted a thread that holds any locks: takes the lock when it is free,
- * whatever is held, and gives it back. */
+/* For code that may have interrupted a thread which holds any locks: takes the lock if it is free.
+ * No rank is checked and nothing is counted. False: it is taken. Given back with
+ * lock_give_anywhere. */
 INLINE bool lock_try_anywhere(struct lock *lock)
 {
     uint32_t expected = LOCK_FREE;

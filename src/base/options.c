@@ -204,7 +204,8 @@ static enum verdict set_lg_tcache_max(struct text text)
     uint64_t number = 0;
 
     if (!parse_number(text, &number)) return VALUE_UNKNOWN;
-    option_values[OPTION_TCACHE_MAX] = number < 63 ? (uint64_t)1 << number : INT64_MAX;
+    option_values[OPTION_TCACHE_MAX] =
+        number < SIZE_BITS - 1 ? (uint64_t)1 << number : SIZE_MAX / 2;
     return PAIR_SET;
 }
 

@@ -93,7 +93,7 @@ INLINE bool option_reserve_malloc(void) { return option_values[OPTION_RESERVE_MA
 INLINE size_t option_limit_soft(void) { return option_values[OPTION_LIMIT_SOFT]; }
 INLINE size_t option_limit_hard(void) { return option_values[OPTION_LIMIT_HARD]; }
 INLINE bool option_limit_group(void) { return option_values[OPTION_LIMIT_GROUP] != 0; }
-INLINE bool option_helper_thread(void)
+INLINE bool option_background_thread(void)
 {
     return RELAXED_LOAD(option_values[OPTION_BACKGROUND_THREAD]) != 0;
 }

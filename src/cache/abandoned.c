@@ -10,7 +10,8 @@ static struct {
         struct cache *cache;
         size_t bytes;
     } each[ABANDONED_MAX];
-    unsigned count, low; /* the fewest since those that were not needed went */
+    unsigned count, low; /* low: the least that count was since abandoned_take_to_drain last
+                            returned NULL */
     size_t bytes;
 } abandoned;
 
@@ -61,7 +62,6 @@ struct cache *abandoned_take(void)
     if (abandoned.count == 0) return NULL;
     cache = take_at(abandoned.count - 1);
     abandoned.low = (unsigned)min_size(abandoned.low, abandoned.count);
-    RELAXED_STORE(cache->fixed, (uint8_t)0);
     return cache;
 }
 

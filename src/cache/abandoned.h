@@ -25,8 +25,8 @@ size_t abandoned_bytes(const struct cache *cache);
 bool abandoned_put(struct cache *cache, size_t bytes);
 /* The one that was put last; NULL: there is none. */
 struct cache *abandoned_take(void);
-/* The one that was put first, of all or of those that were not needed since this answered NULL: the
- * caller drains it. NULL: there is none. */
+/* Takes the oldest one out, for the caller to drain. CLEAR_UNNEEDED: only those that no thread came
+ * down to since this last returned NULL. NULL: there is none. */
 struct cache *abandoned_take_to_drain(enum clear_what what);
 /* As of a moment ago; without the lock. */
 bool abandoned_is_empty(void);

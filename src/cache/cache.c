@@ -22,7 +22,7 @@ _Static_assert(sizeof(struct magazine) == OFFSET_PER_CLASS * sizeof(void *), "pl
 enum { STRANGERS_BEFORE_FIRST = 2 };
 /* Refills without an overflow between them after which a class gets two magazines at once, and
  * overflows after which it gives two. */
-enum { RUNNING_BEFORE_TWO = 4 };
+enum { STREAK_BEFORE_TWO = 4 };
 
 /* Times that hooks are asked for a request: another thread may take what they gave. */
 enum { GROWTHS_MAX = 4 };
@@ -172,8 +172,8 @@ static void *refill(struct cache *cache, unsigned class_index, bool may_grow)
         block = take_loaded(cache, class_index);
     }
     if (spare->slots != NULL && spare->count == 0 && (full != NULL || count == wanted)) {
-        if (spare->running < RUNNING_BEFORE_TWO) {
-            spare->running = (int8_t)(spare->running < 0 ? 1 : spare->running + 1);
+        if (spare->streak < STREAK_BEFORE_TWO) {
+            spare->streak = (int8_t)(spare->streak < 0 ? 1 : spare->streak + 1);
         } else if (full == NULL) {
             spare->count = (uint16_t)arena_fill(arena, class_index, spare->slots, wanted, false);
         } else if ((full = depot_take_full(arena, class_index, spare->slots)) != NULL) {
@@ -345,7 +345,7 @@ static void give_full(struct cache *cache, unsigned class_index)
         lock_take(&home->lock);
         full = depot_trade_full(home, class_index, full, cools, &drain);
         left = drain ? arena_drain(home, class_index, full + 1, left) : 0;
-        if (spare->slots != NULL && spare->running > -RUNNING_BEFORE_TWO) spare->running--;
+        if (spare->slots != NULL && spare->streak > -STREAK_BEFORE_TWO) spare->streak--;
         else if (spare->slots != NULL && drain && !cools) {
             spare->count = (uint16_t)depot_pass_full(home, class_index, spare->slots);
             cache_note_given(spare, spare->capacity);
@@ -364,7 +364,7 @@ static void put_anew(struct cache *cache, unsigned class_index, void *block)
 
     cache->overflows++;
     if (is_wide(cache, class_index)) spare->low = 0; /* what is full does not stand idle */
-    else if (spare->running > 0) spare->running = 0;
+    else if (spare->streak > 0) spare->streak = 0;
     if (spare->capacity == 0) {
         /* A class that this thread has not taken from. What another thread handed over would be
          * given out here again, beside its neighbours that live there. */

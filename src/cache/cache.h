@@ -29,8 +29,8 @@
  * C6  spare[c].closed is 0 unless the loaded magazine is the first one
  * C7  what wide magazines can hold beyond two of full size is at most CACHE_WIDE_BYTES_MAX
  * C8  an abandoned one is no thread's, and has no wide magazine and no runs
- * All of it is written by the owner thread only, except the links, which the thread list's lock
- * guards.
+ * All of it is written by the owner thread only, except the links, an abandoned one's `fixed`, an
+ * ended one's `staggered` and, before main, `class_max`: those are under threads_lock.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_CACHE_CACHE_H
@@ -56,10 +56,10 @@ struct spare {
         uint16_t wide_wishes; /* of class 0: of all classes, that had no room */
     };
     union {
-        int8_t running; /* with a spare: refills since the last overflow, or less than 0: overflows
-                           since the last refill; stops counting at a few */
-        int8_t low; /* of a wide one: the fewest blocks that were seen in it of late; 0: none, or
-                           it has overflowed since */
+        int8_t streak; /* with a spare: refills in a row without an overflow; negative: overflows
+                          in a row without a refill; stops at STREAK_BEFORE_TWO */
+        int8_t low;    /* of a wide one: the fewest blocks seen in it since it was last narrowed or
+                          overflowed */
     };
     uint8_t closed; /* slots of the loaded one that nothing can be put into yet; C6 */
 };
@@ -74,7 +74,8 @@ struct cache {
     bool is_busy;                  /* in the middle of a call */
     union {
         uint32_t large_takes; /* a thread's: of large blocks, before it keeps runs */
-        uint32_t arena_ends;  /* an explicit one's: `ends` of its arena, when it was bound to it */
+        uint32_t
+            arena_times_destroyed; /* an explicit one's: of its arena, when it was bound to it */
     };
     uint32_t staggered; /* statistics: large blocks taken that are, less such given back: perhaps
                            less than 0 */
@@ -111,9 +112,10 @@ INLINE bool cache_may_hold(const struct cache *cache, unsigned class_index)
     return cache != NULL && class_index <= cache->class_max && !cache->is_off;
 }
 
-/* Of caches that are made: their first guarded block. Atomic. */
-enum { GUARDED_NEVER = INT16_MAX }; /* refills later, when it is put off again */
+/* guarded_from of caches that are made; atomic. */
 extern PRIVATE uint16_t cached_guarded_from;
+/* While there are to be none, the next guarded block is so many refills away, again and again. */
+enum { GUARDED_NEVER = INT16_MAX };
 
 void cache_init(struct cache *cache);
 /* Slot 0 of the loaded magazine. C1 */

@@ -53,9 +53,11 @@ void explicit_cache_destroy(unsigned number)
  * now. */
 static void leave_destroyed(struct cache *cache)
 {
-    if (cache->fixed == 0 || cache->arena_ends == RELAXED_LOAD(cache->arena->ends)) return;
+    if (cache->fixed == 0
+        || cache->arena_times_destroyed == RELAXED_LOAD(cache->arena->times_destroyed))
+        return;
     cache->fixed = 0;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* the child of a fork may be left with one of them */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* see explicit_cache_forget_busy */
     cache->arena = NULL;
 }
 
@@ -73,7 +75,7 @@ void *explicit_cache_take(struct cache *cache, struct arena *arena, unsigned cla
     leave_destroyed(cache);
     if (arena != NULL && (cache->arena != arena || cache->fixed == 0)) {
         cache_bind(cache, arena);
-        cache->arena_ends = RELAXED_LOAD(arena->ends);
+        cache->arena_times_destroyed = RELAXED_LOAD(arena->times_destroyed);
     }
     block = cache_take(cache, class_index);
     /* A hook that ran meanwhile may have named this cache for another arena. */
@@ -143,6 +145,7 @@ void explicit_cache_forget_busy(void)
         struct cache *cache = explicit_caches[number];
 
         if (cache == NULL) continue;
+        if (cache->fixed == 0) cache->arena = NULL; /* its thread was leaving a destroyed one */
         if (cache->is_busy) {
             cache_init(cache);
             cache_aim(cache);

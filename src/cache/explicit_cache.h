@@ -36,10 +36,9 @@ const void *explicit_cache_table_address(void);
 
 /* For fork and for walks. */
 extern PRIVATE struct lock explicit_caches_lock;
-extern PRIVATE struct cache
-    *explicit_caches[EXPLICIT_CACHE_COUNT_MAX]; /* under that lock; read by who
-                                                                          has the number */
-extern PRIVATE unsigned explicit_cache_end;     /* under it: no number at or above was given */
+/* Written under that lock; read without it by who has the number. */
+extern PRIVATE struct cache *explicit_caches[EXPLICIT_CACHE_COUNT_MAX];
+extern PRIVATE unsigned explicit_cache_end; /* under it: no number at or above was given */
 void explicit_cache_visit(void (*visit)(const struct cache *cache, void *context), void *context);
 /* In the child of a fork: those that were being used lose their blocks, also when it was by the
  * thread that forks, within a hook. */

@@ -49,8 +49,8 @@ struct front {
     uint32_t quarantine;   /* of a cache: the number of its quarantine's record; 0: none */
 };
 
-/* The front of a thread before its first call and that of one past its end, one word further: each
- * word is NULL or points at zeros, whichever of the two it is read of. */
+/* The front of a thread before its first call; one word further begins that of a thread past its
+ * end. They overlap: read as either, each word is NULL or points at zeros. */
 union front_constant {
     struct {
         const void *nothing[2 * CLASS_COUNT + 2];

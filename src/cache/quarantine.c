@@ -3,9 +3,10 @@
  */
 #include "quarantine.h"
 
-/* Chance draws the order of two groups of places, and leaves the one before them out or not. So
- * half the places are taken before one of them is again; but of two or four places the last one of
- * a draw is the first of the next one by chance. */
+/* One draw orders the next eight places, two groups of four. Where a class has 16 places or more,
+ * half of the draws skip one group first. So no place comes again before half of them were taken.
+ * With two or four places both groups are the same places, and the last one of a draw may be the
+ * first of the next. */
 enum { GROUP = 4 };
 #define IN_EACH_BYTE UINT64_C(0x0101010101010101)
 #define IN_SECOND_GROUP UINT64_C(0x0101010100000000)
@@ -54,9 +55,7 @@ static COLD bool begin_class(struct held_class *held, unsigned class_index)
 {
     held->waiting_max = places_for(class_index);
     held->waiting = meta_take(places_bytes(held));
-    if (held->waiting == NULL) return false;
-    __builtin_memset(held->waiting, 0, places_bytes(held));
-    return true;
+    return held->waiting != NULL;
 }
 
 /* Orders of four in which no three stand as they lay, two bits for each place. */

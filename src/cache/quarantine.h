@@ -31,9 +31,9 @@ enum { RUN_GUARDED = 1 << 8 };
 
 enum { PAGE_BYTES_MIN = 4096 }; /* of any kernel */
 
-/* How many blocks of a class wait: some bytes' worth, for with more a program finds what it makes
- * one after the other in ever more places (docs/decisions/0035); but so many, unless that is too
- * much. */
+/* How many blocks of a class wait: 512 bytes' worth, but 8 to 32 blocks; of larger blocks at most
+ * 8 KiB's worth, but at least 2. Rounded down to a power of two. With more, what a program makes in
+ * a row comes to lie in ever more places (docs/decisions/0035). */
 enum {
     WAITING_BYTES_WANTED = 512,
     WAITING_BLOCKS_MAX = 32,

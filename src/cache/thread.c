@@ -57,11 +57,17 @@ static void wait_for_thread(struct cache *cache)
     waiting = cache;
 }
 
-static void leave_cache(struct cache *cache)
+/* A signal handler has forked since forks_to_child was this: in the child no list and no count
+ * knows of this thread. */
+static bool is_forgotten(unsigned forks) { return forks != RELAXED_LOAD(forks_to_child); }
+
+static void leave_cache(struct cache *cache, unsigned forks)
 {
     lock_take(&threads_lock);
-    end_use(cache);
-    list_remove(cache);
+    if (!is_forgotten(forks)) {
+        end_use(cache);
+        list_remove(cache);
+    }
     wait_for_thread(cache);
     lock_give(&threads_lock);
 }
@@ -78,7 +84,7 @@ static bool may_be_abandoned(const struct cache *cache)
 }
 
 /* False: it is not one for any thread, has too much, or enough are there. */
-static NOINLINE bool abandon(struct cache *cache)
+static NOINLINE bool abandon(struct cache *cache, unsigned forks)
 {
     size_t bytes = may_be_abandoned(cache) ? abandoned_bytes(cache) : SIZE_MAX;
     bool done;
@@ -87,7 +93,7 @@ static NOINLINE bool abandon(struct cache *cache)
     cache_expect_once(cache);
     if (cache->large_cache != NULL) large_cache_drain(cache->large_cache);
     lock_take(&threads_lock);
-    done = abandoned_put(cache, bytes);
+    done = !is_forgotten(forks) && abandoned_put(cache, bytes);
     if (done) end_use(cache);
     lock_give(&threads_lock);
     return done;
@@ -103,14 +109,13 @@ static struct cache *next_to_drain(enum clear_what what)
     return cache;
 }
 
-/* In the child of a fork that a signal handler made meanwhile, the list knows nothing of it. */
 static void drain_one(struct cache *cache)
 {
     unsigned forks = RELAXED_LOAD(forks_to_child);
 
     cache_drain_all(cache);
     lock_take(&threads_lock);
-    if (forks == forks_to_child) list_remove(cache);
+    if (!is_forgotten(forks)) list_remove(cache);
     RELAXED_STORE(cache->fixed, (uint8_t)0);
     wait_for_thread(cache);
     lock_give(&threads_lock);
@@ -150,27 +155,29 @@ static void unbind(struct cache *cache)
     cache->fixed &= (uint8_t)~CACHE_BOUND;
 }
 
-static void end_front(struct front *front)
+static void end_front(struct front *front, unsigned forks)
 {
     struct cache *cache = front->cache;
 
     if (front_is_counting(front)) counting_end((struct counting_front *)front);
-    if (abandon(cache)) return;
+    if (abandon(cache, forks)) return;
     cache_drain_all(cache);
+    if (is_forgotten(forks)) cache->fixed = 0;
     unbind(cache);
     cache->is_off = false;
     cache_aim(cache);
-    leave_cache(cache);
+    leave_cache(cache, forks);
 }
 
 /* Its blocks go back. */
 static void thread_end(void)
 {
     struct front *front = thread_front();
+    unsigned forks = RELAXED_LOAD(forks_to_child);
 
     if (front->cache == NULL) return;
     thread_front_set(GONE_FRONT);
-    end_front(front);
+    end_front(front, forks);
     (void)decay_after_return();
 }
 
@@ -341,7 +348,7 @@ struct front *thread_attach(bool off)
     if (RELAXED_LOAD(threads_are_hardened)) front = (struct front *)exact_front(begun);
     if (front != NULL && (off || cache->is_off)) front = front_without_blocks(front);
     if (front == NULL) {
-        end_front(begun);
+        end_front(begun, RELAXED_LOAD(forks_to_child));
         return NULL;
     }
     thread_front_set(front); /* before the hook, which may allocate */
@@ -454,32 +461,34 @@ bool threads_sample(void)
 
 /* What it holds is of arenas that nobody fills from any more, also when a constructor before ours
  * has bound the thread to one. Its totals go on, and a cache that is off stays so. */
-static bool harden_mine(void)
+static void harden_mine(struct counting_front *exact)
 {
-    struct cache *cache = thread_front()->cache;
-    struct counting_front *exact;
+    struct cache *cache = exact->front.cache;
 
-    if (cache == NULL) return true;
-    exact = exact_front(thread_front());
-    if (exact == NULL) return false;
     cache_drain_all(cache);
     unbind(cache);
     cache->arena = NULL;
     if (!cache->is_off) exact->front.kind = FRONT_HARDENED;
     thread_front_set(&exact->front);
-    return true;
 }
 
 bool threads_harden(void)
 {
-    struct cache *mine = thread_front()->cache;
+    struct front *front = thread_front();
+    struct cache *mine = front->cache;
+    struct counting_front *exact = NULL;
     bool alone;
 
     (void)drain_abandoned(CLEAR_ALL);
     lock_take(&threads_lock);
     alone = in_use == 0 ? first_cache == NULL : in_use == 1 && is_only_cache(mine);
     lock_give(&threads_lock);
-    if (!alone || !arenas_harden() || !harden_mine()) return false;
+    if (!alone || (mine != NULL && (exact = exact_front(front)) == NULL)) return false;
+    if (!arenas_harden()) {
+        if (exact != NULL && &exact->front != front) counting_end(exact);
+        return false;
+    }
+    if (exact != NULL) harden_mine(exact);
     RELAXED_STORE(threads_are_hardened, true);
     return true;
 }
@@ -508,7 +517,7 @@ void thread_bind(struct arena *arena)
     aim(cache);
 }
 
-/* ---- how large blocks are held ---- */
+/* ---- up to which size threads hold blocks ---- */
 
 void threads_hold_up_to(unsigned class_index)
 {
@@ -559,6 +568,8 @@ void threads_forget_others(void)
     if (mine != NULL) {
         list_add(mine);
         begin_use();
+    } else {
+        decay_thread_count(in_use);
     }
     RELAXED_STORE(cached_wide_bytes, mine != NULL ? (ptrdiff_t)cache_wide_bytes(mine) : 0);
     quarantines_forget_others(mine);

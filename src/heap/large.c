@@ -59,7 +59,7 @@ static bool is_hopeless(size_t pages)
 static COLD void look_before_lease(size_t pages, bool grows)
 {
     if (grows && decay_reclaim()) thread_flush();
-    if (decay_should_look(pages << space.page_shift)) shortage_look(pages << space.page_shift);
+    if (decay_limits_are_due(pages << space.page_shift)) shortage_look(pages << space.page_shift);
 }
 
 /* A mapping of its own. NULL: no memory. Limits are counted by the size of the region, which such a
@@ -68,7 +68,7 @@ static NOINLINE void *take_vast(size_t pages, size_t align_pages)
 {
     void *block;
 
-    if (decay_space_has(RELAXED_LOAD(decay_look_at_bytes))) look_before_lease(pages, false);
+    if (decay_space_has(RELAXED_LOAD(decay_care_at_bytes))) look_before_lease(pages, false);
     block = vast_take(pages << space.page_shift, align_pages << space.page_shift);
     if (block != NULL) shortage_look(0);
     return block;
@@ -83,7 +83,7 @@ INLINE struct page_heap *page_heap_for_run(size_t pages)
 
 INLINE void look_when_due(const struct page_heap *heap, size_t pages)
 {
-    size_t look_at_bytes = RELAXED_LOAD(decay_look_at_bytes); /* 0: always */
+    size_t look_at_bytes = RELAXED_LOAD(decay_care_at_bytes); /* 0: always */
 
     if (unlikely(decay_space_has(look_at_bytes))) {
         bool grows = run_lease_would_grow(heap, pages);
@@ -269,7 +269,7 @@ void *large_lease_unhelped(const struct alloc_request *request)
 INLINE bool may_be_kept(const struct alloc_request *request, size_t pages)
 {
     return pages <= LARGE_CACHE_PAGES_MAX && likely(request->align <= page_bytes())
-        && likely(RELAXED_LOAD(decay_look_at_bytes) != 0) && likely(!request->uncached);
+        && likely(RELAXED_LOAD(decay_care_at_bytes) != 0) && likely(!request->uncached);
 }
 
 /* C4: else the thread is bound to an arena which owns its large blocks, or holds none. A size that
@@ -322,7 +322,7 @@ void *malloc_large(size_t size)
     size_t pages;
     void *block;
 
-    if (unlikely(!cache->front.keeps_runs) || unlikely(RELAXED_LOAD(decay_look_at_bytes) == 0))
+    if (unlikely(!cache->front.keeps_runs) || unlikely(RELAXED_LOAD(decay_care_at_bytes) == 0))
         return alloc_here(size, 1, false);
     pages = pages_for(size);
     if (unlikely(cache->large_cache == NULL)) return malloc_run(cache, size, pages);

@@ -35,10 +35,10 @@ void placed_reset(struct arena *arena)
 
 bool placed_destroy(struct arena *arena)
 {
-    if (!arena_begin_end(arena)) return false;
+    if (!arena_begin_destroy(arena)) return false;
     thread_flush();
     sampled_forget_all(arena);
-    arena_finish(arena);
+    arena_finish_destroy(arena);
     return true;
 }
 

@@ -71,7 +71,7 @@ bool shortage_make_room(void)
 
 static void look_from(size_t coming)
 {
-    decay_look_from(reserve_is_short() ? 0 : limits_look_from(coming));
+    decay_look_at_limits_from(reserve_is_short() ? 0 : limits_look_from(coming));
 }
 
 void shortage_set_look(void) { look_from(0); }

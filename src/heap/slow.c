@@ -56,7 +56,7 @@ static void *take_small(const struct alloc_request *request)
     struct cache *cache = thread_front()->cache;
     void *block;
 
-    if (unlikely(decay_should_look(0)) && !request_is_placed(request)) shortage_look(bytes);
+    if (unlikely(decay_limits_are_due(0)) && !request_is_placed(request)) shortage_look(bytes);
     if (guarded_is_due(cache)) {
         block = guarded_take_due(cache, request);
         if (block != NULL) return block;

@@ -1,4 +1,4 @@
-/* size_class.c - the two tables of the size classes.
+/* size_class.c - the tables of the size classes.
  * SPDX-License-Identifier: MIT
  */
 #include "size_class.h"

@@ -182,19 +182,19 @@ static unsigned put_neighbours(struct slab *slab, uintptr_t block_bytes, unsigne
 /* Whether that is worth a try. */
 INLINE bool may_be_neighbours(uintptr_t block_bytes, void *const *at, unsigned left)
 {
-    uintptr_t three;
+    uintptr_t distance;
 
     if (left < NEIGHBOURS_MIN) return false;
-    three = (uintptr_t)at[NEIGHBOURS_MIN - 1] - (uintptr_t)at[0];
-    return three == (NEIGHBOURS_MIN - 1) * block_bytes
-        || three == 0 - (NEIGHBOURS_MIN - 1) * block_bytes;
+    distance = (uintptr_t)at[NEIGHBOURS_MIN - 1] - (uintptr_t)at[0];
+    return distance == (NEIGHBOURS_MIN - 1) * block_bytes
+        || distance == 0 - (NEIGHBOURS_MIN - 1) * block_bytes;
 }
 
 /* ---- putting ---- */
 
 /* The word of the last block stays in a register until another one is wanted. */
 static unsigned put_each(struct slab *slab, const struct slab_shape *shape, void *const *blocks,
-                         void *const *end, enum slab_fault *result)
+                         void *const *end, enum slab_fault *fault)
 {
     const uintptr_t base = (uintptr_t)slab->base;
     uint64_t *const words = slab->free;
@@ -208,11 +208,11 @@ static unsigned put_each(struct slab *slab, const struct slab_shape *shape, void
         uintptr_t offset;
 
         if (unlikely(!slab_quotient_is_block(shape, quotient))) {
-            *result = SLAB_FAULT_INTERIOR;
+            *fault = SLAB_FAULT_INTERIOR;
             break;
         }
-        if (unlikely(bit_was_set(&bits, slab_quotient_index(quotient)))) {
-            *result = SLAB_FAULT_TWICE;
+        if (unlikely(bit_test_and_set(&bits, slab_quotient_index(quotient)))) {
+            *fault = SLAB_FAULT_TWICE;
             break;
         }
         if (++at == end) break;
@@ -230,19 +230,19 @@ static unsigned put_each(struct slab *slab, const struct slab_shape *shape, void
     return (unsigned)(at - blocks);
 }
 
-unsigned slab_put(struct slab *slab, void *const *blocks, unsigned count, enum slab_fault *result)
+unsigned slab_put(struct slab *slab, void *const *blocks, unsigned count, enum slab_fault *fault)
 {
     const struct slab_shape shape = slab_shape[slab->class_index];
     uintptr_t offset = (uintptr_t)blocks[0] - (uintptr_t)slab->base;
     uint64_t quotient = slab_quotient(&shape, offset);
     unsigned put = 0;
 
-    *result = unlikely(offset >= shape.span_bytes) ? SLAB_FAULT_INTERIOR : SLAB_FAULT_NONE;
-    if (*result != SLAB_FAULT_NONE) return 0;
+    *fault = unlikely(offset >= shape.span_bytes) ? SLAB_FAULT_INTERIOR : SLAB_FAULT_NONE;
+    if (*fault != SLAB_FAULT_NONE) return 0;
     if (may_be_neighbours(shape.block_bytes, blocks, count)
         && slab_quotient_is_block(&shape, quotient))
         put = put_neighbours(slab, shape.block_bytes, slab_quotient_index(quotient), blocks, count);
-    if (put == 0) put = put_each(slab, &shape, blocks, blocks + count, result);
+    if (put == 0) put = put_each(slab, &shape, blocks, blocks + count, fault);
     slab->free_count = (uint16_t)(slab->free_count + put);
     return put;
 }

@@ -150,15 +150,15 @@ INLINE enum slab_fault slab_put_one(struct slab *slab, const struct slab_shape *
     unsigned word = slab_quotient_word(quotient);
 
     if (unlikely(!slab_offset_is_block(shape, offset))) return SLAB_FAULT_INTERIOR;
-    if (unlikely(bit_was_set(&slab->free[word], slab_quotient_index(quotient))))
+    if (unlikely(bit_test_and_set(&slab->free[word], slab_quotient_index(quotient))))
         return SLAB_FAULT_TWICE;
     if (word < slab->hint) slab->hint = (uint16_t)word;
     slab->free_count++;
     return SLAB_FAULT_NONE;
 }
 
-/* The same for all of blocks[] from the first, which lies in this slab, to the first that does not.
- * Returns how many. *fault: what is wrong with the one after them, if it lies in the slab. */
+/* Marks blocks[] free as long as they lie in this slab, as the first does. Returns how many. *fault:
+ * what is wrong with the next one; SLAB_FAULT_NONE: that lies elsewhere, or there is none. */
 unsigned slab_put(struct slab *slab, void *const *blocks, unsigned count, enum slab_fault *fault);
 
 #endif

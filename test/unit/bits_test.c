@@ -80,11 +80,11 @@ static void setting_a_bit_tells_whether_it_was_set(void **state)
     for (unsigned index = 0; index < 2 * WORD_BITS; index++) {
         uint64_t word = 0, others = ~((uint64_t)1 << index % WORD_BITS);
 
-        assert_false(bit_was_set(&word, index));
+        assert_false(bit_test_and_set(&word, index));
         assert_true(word == ~others);
-        assert_true(bit_was_set(&word, index));
+        assert_true(bit_test_and_set(&word, index));
         assert_true(word == ~others);
-        assert_false(bit_was_set(&others, index));
+        assert_false(bit_test_and_set(&others, index));
         assert_true(others == ~(uint64_t)0);
     }
 }

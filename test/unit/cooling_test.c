@@ -170,8 +170,8 @@ static void what_came_is_forgotten_by_steps(void **state)
 
     (void)state;
     for (unsigned i = 0; i < ARRAY_COUNT(starts); i++) {
-        struct cooling cooling = { 0 };
         uint16_t now = starts[i];
+        struct cooling cooling = { .step = (uint16_t)(now - 9) };
 
         assert_int_equal(cooling_advance(&cooling, now), 0);
         assert_false(cooling_was_any(&cooling));
@@ -186,6 +186,8 @@ static void what_came_is_forgotten_by_steps(void **state)
         now = (uint16_t)(now + COOLING_STEPS - 2);
         assert_int_equal(cooling_advance(&cooling, now), 2);
         assert_true(cooling_was_any(&cooling));
+        assert_int_equal(cooling_advance(&cooling, (uint16_t)(now - 1)), 2); /* another core's */
+        assert_int_equal(cooling_advance(&cooling, now), 2);
         assert_int_equal(cooling_advance(&cooling, (uint16_t)(now + 1)), 0);
         assert_false(cooling_was_any(&cooling));
     }

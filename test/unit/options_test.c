@@ -155,7 +155,7 @@ static void several_pairs_in_one_text(void **state)
     options_parse("xmalloc:true,narenas:7,background_thread:false", SOURCE);
     assert_true(option_is_set(OPTION_XMALLOC));
     assert_int_equal(option_arenas(), 7);
-    assert_false(option_helper_thread());
+    assert_false(option_background_thread());
     options_parse(",,narenas:8,,narenas:9,", SOURCE); /* the last one counts */
     assert_int_equal(option_arenas(), 9);
     options_parse("narenas:default", SOURCE);
@@ -166,13 +166,13 @@ static void several_pairs_in_one_text(void **state)
 static void a_helper_may_run_that_nobody_asked_for(void **state)
 {
     (void)state;
-    assert_true(option_helper_thread());
+    assert_true(option_background_thread());
     assert_false(option_asked_at_start(OPTION_BACKGROUND_THREAD));
     options_parse("background_thread:true", SOURCE);
-    assert_true(option_helper_thread());
+    assert_true(option_background_thread());
     assert_true(option_asked_at_start(OPTION_BACKGROUND_THREAD));
     options_parse("background_thread:false", SOURCE);
-    assert_false(option_helper_thread());
+    assert_false(option_background_thread());
     assert_false(option_asked_at_start(OPTION_BACKGROUND_THREAD));
 }
 
@@ -181,7 +181,7 @@ static void what_was_asked_for_outlasts_changes(void **state)
     (void)state;
     option_set(OPTION_BACKGROUND_THREAD, 0);
     option_set(OPTION_BACKGROUND_THREAD, 1);
-    assert_true(option_helper_thread());
+    assert_true(option_background_thread());
     assert_false(option_asked_at_start(OPTION_BACKGROUND_THREAD));
 }
 
@@ -190,7 +190,7 @@ static void other_names_are_understood(void **state)
     (void)state;
     options_parse("arenas:3,helper_thread:false,lg_tcache_max:12", SOURCE);
     assert_int_equal(option_arenas(), 3);
-    assert_false(option_helper_thread());
+    assert_false(option_background_thread());
     assert_int_equal(option_value(OPTION_TCACHE_MAX), 4096);
     assert_string_equal(fake_error_text(), "");
 }

@@ -617,6 +617,39 @@ static void a_cache_that_was_busy_is_empty_in_the_child(void **state)
     expect_survival(fork_beside_a_busy_cache);
 }
 
+/* A second thread that destroys it at the same time would end the arena that gets its number. */
+static void an_arena_is_destroyed_once(void **state)
+{
+    struct arena *arena = new_arena();
+
+    (void)state;
+    assert_true(arena_begin_destroy(arena));
+    assert_false(arena_begin_destroy(arena));
+    arena_finish_destroy(arena);
+    assert_ptr_equal(arena_create(), arena);
+    assert_true(placed_destroy(arena));
+}
+
+/* Its thread was just about to let go of an arena that is no more. */
+static void a_child_fills_no_cache_from_a_destroyed_arena(void **state)
+{
+    struct arena *arena = new_arena();
+    unsigned number = explicit_cache_create();
+    struct cache *cache = explicit_cache_at(number);
+    int flags = MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE(number);
+
+    (void)state;
+    prairie_dallocx(prairie_mallocx(100, flags), flags);
+    explicit_cache_flush(cache);
+    assert_ptr_equal(cache->arena, arena);
+    assert_true(placed_destroy(arena));
+    cache->fixed = 0; /* half of it */
+    explicit_cache_forget_busy();
+    assert_non_null(prairie_mallocx(100, MALLOCX_TCACHE(number)));
+    assert_ptr_not_equal(cache->arena, arena);
+    assert_int_equal(arena->active_pages, 0);
+}
+
 UNIT_MAIN(UNIT_TEST(blocks_come_from_the_arena_that_was_named),
           UNIT_TEST(automatic_arenas_can_be_named), UNIT_TEST(blocks_are_resized),
           UNIT_TEST(large_blocks_resize_in_place), UNIT_TEST(reset_frees_what_the_arena_gave),
@@ -632,4 +665,6 @@ UNIT_MAIN(UNIT_TEST(blocks_come_from_the_arena_that_was_named),
           UNIT_TEST(blocks_of_others_stay_out_of_an_arena),
           UNIT_TEST(shortage_takes_nothing_of_an_arena),
           UNIT_TEST(shortage_takes_nothing_for_an_arena), UNIT_TEST(refusals_leave_arenas_whole),
-          UNIT_TEST(misuse_is_found), UNIT_TEST(a_cache_that_was_busy_is_empty_in_the_child))
+          UNIT_TEST(misuse_is_found), UNIT_TEST(a_cache_that_was_busy_is_empty_in_the_child),
+          UNIT_TEST(an_arena_is_destroyed_once),
+          UNIT_TEST(a_child_fills_no_cache_from_a_destroyed_arena))

@@ -15,7 +15,7 @@ static void follow_group(size_t limit, size_t used)
     RELAXED_STORE(limits.follows_group, true);
     fake_group(limit, used);
     limits.group_known = false;
-    decay_look_from(0);
+    decay_look_at_limits_from(0);
 }
 
 static void a_crowded_group_is_told(void **state)
@@ -26,7 +26,7 @@ static void a_crowded_group_is_told(void **state)
     spare_block(20000);
     assert_string_equal(told.conditions, "");
     fake_group(64 * MiB, 62 * MiB);
-    decay_look_from(0);
+    decay_look_at_limits_from(0);
     fake_clock_ms(10);
     limits.group_known = false;
     spare_block(20000);
@@ -93,7 +93,7 @@ static void crowd_the_group(const char *option)
     shortage_apply_options();
     fake_group(64 * MiB, 62 * MiB);
     limits.group_known = false;
-    decay_look_from(0);
+    decay_look_at_limits_from(0);
     spare_block(20000);
 }
 
@@ -453,7 +453,7 @@ static void crowd_with_pages_between(void)
     assert_int_equal(pages_gone(), 0);
     fake_group(64 * MiB, 60 * MiB);
     limits.group_known = false;
-    decay_look_from(0);
+    decay_look_at_limits_from(0);
     spare_block(20000);
 }
 
@@ -481,7 +481,7 @@ static void pages_between_blocks_stay_for_other_limits(void **state)
     (void)state;
     leave_pages_between();
     limits_set_soft(commit_used_bytes() / 2);
-    decay_look_from(0);
+    decay_look_at_limits_from(0);
     spare_block(20000);
     assert_true(RELAXED_LOAD(purge_mode.is_hard)); /* somebody has looked */
     assert_int_equal(pages_gone(), 0);

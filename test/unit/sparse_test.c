@@ -360,7 +360,7 @@ static void what_is_taken_again_is_taken_from_the_group(void **state)
     RELAXED_STORE(limits.follows_group, true);
     limits.group_known = false;
     limits_know_group();
-    decay_look_from(SIZE_MAX);
+    decay_look_at_limits_from(SIZE_MAX);
     room = limits_room_bytes();
     assert_int_equal(fill(0, page_class(), taken, 1), 1); /* no page of it had gone */
     assert_int_equal(limits_room_bytes(), room);
@@ -368,9 +368,9 @@ static void what_is_taken_again_is_taken_from_the_group(void **state)
     assert_int_equal(fill(0, page_class(), taken, 1), 1);
     assert_in_range(limits_room_bytes(), room - slab_shape[page_class()].block_count * page_bytes(),
                     room - page_bytes());
-    assert_false(decay_should_look(0));
+    assert_false(decay_limits_are_due(0));
     fill_all(0, page_class(), taken, 128);
-    assert_true(decay_should_look(0));
+    assert_true(decay_limits_are_due(0));
     (void)limits_are_clear();
     assert_int_equal(limits_room_bytes(),
                      room); /* the group is what it was, as the fake kernel has it */

@@ -5,6 +5,7 @@
 #include "threads.h"
 
 #include <sys/wait.h>
+#include <unistd.h>
 
 static unsigned visited;
 static bool mine_visited;
@@ -342,6 +343,67 @@ static void the_child_of_a_fork_forgets_the_others(void **state)
     prairie_check_all();
 }
 
+static uint32_t has_forked; /* atomic */
+
+/* A signal handler of the thread that ends. */
+static void fork_to_child(enum fake_call kind)
+{
+    if (kind != FAKE_WAIT || RELAXED_LOAD(has_forked)) return;
+    threads_forget_others();
+    RELAXED_STORE(has_forked, 1u);
+}
+
+static void *bind_and_end(void *arena)
+{
+    prairie_free(prairie_malloc(1));
+    thread_bind(arena);
+    use_every_class();
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    return NULL;
+}
+
+/* No list and no count of the child knows of it. */
+static void a_thread_that_forks_while_it_ends_is_forgotten(void **state)
+{
+    struct arena *arena;
+    pthread_t thread;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    arena = arena_create();
+    assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
+    assert_int_equal(pthread_create(&thread, NULL, bind_and_end, arena), 0);
+    pthread_barrier_wait(&barrier);
+    assert_int_equal(arena->threads, 1);
+    fake_on_call(fork_to_child);
+    lock_take(&arena->lock); /* which its drain waits for */
+    pthread_barrier_wait(&barrier);
+    while (!RELAXED_LOAD(has_forked)) usleep(100);
+    lock_give(&arena->lock);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    fake_on_call(NULL);
+    assert_int_equal(arena->threads, 0);
+    assert_int_equal(caches_in_use(), 0);
+    assert_false(purge_mode.on_call);
+}
+
+/* What cannot be hardened as a whole is not hardened in part. */
+static void without_memory_nothing_is_hardened(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    fake_fail_all(true);
+    while (meta_take(META_RECORD_BYTES_MAX) != NULL)
+        ;
+    while (meta_take(64) != NULL)
+        ;
+    assert_false(threads_harden());
+    assert_int_equal(arena_first, 0);
+    fake_fail_all(false);
+    assert_non_null(prairie_malloc(10));
+}
+
 UNIT_MAIN(UNIT_TEST(the_first_call_gets_a_cache), UNIT_TEST(errno_is_kept_by_the_birth),
           UNIT_TEST(without_memory_there_is_no_cache_yet),
           UNIT_TEST(a_slot_that_was_reset_finds_its_cache_again),
@@ -350,4 +412,6 @@ UNIT_MAIN(UNIT_TEST(the_first_call_gets_a_cache), UNIT_TEST(errno_is_kept_by_the
           UNIT_TEST(a_thread_past_its_end_can_allocate), UNIT_TEST(a_refused_hook_costs_no_cache),
           UNIT_TEST(the_first_thread_keeps_its_cache), UNIT_TEST(flushing_empties_the_magazines),
           UNIT_TEST(a_thread_may_hold_less_than_others),
-          UNIT_TEST(the_child_of_a_fork_forgets_the_others))
+          UNIT_TEST(the_child_of_a_fork_forgets_the_others),
+          UNIT_TEST(a_thread_that_forks_while_it_ends_is_forgotten),
+          UNIT_TEST(without_memory_nothing_is_hardened))
