@@ -15,7 +15,7 @@
 static void count_clean(size_t pages)
 {
     page_heap->clean_leased += pages;
-    if (page_heap->clean_leased >= page_heap->huge_again_at) huge_want_again(page_heap);
+    if (page_heap->clean_leased >= page_heap->huge_again_at) huge_reconsider(page_heap);
 }
 
 /* ---- holes and growth ---- */

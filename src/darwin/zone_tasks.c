@@ -311,7 +311,7 @@ static void record_foreign(struct walk *walk)
         if (!copy(walk, &number, order + i * sizeof number, sizeof number)
             || !copy(walk, &extent, walk->records_end - (size_t)number * META_UNIT_BYTES,
                      sizeof extent)
-            || !copy(walk, &first, walk->roots.page_map + (extent.first + 1) * sizeof(struct page),
+            || !copy(walk, &first, walk->roots.page_map + (extent.before + 1) * sizeof(struct page),
                      sizeof first))
             return;
         if (first.state == PAGE_VAST) {
@@ -320,7 +320,7 @@ static void record_foreign(struct walk *walk)
             record(walk, MALLOC_PTR_REGION_RANGE_TYPE, (vm_address_t)extent.base, bytes);
             record(walk, MALLOC_PTR_IN_USE_RANGE_TYPE, (vm_address_t)extent.base,
                    bytes - page_spare_bytes(&first));
-        } else record_runs(walk, extent.first + 1, extent.pages, (vm_address_t)extent.base);
+        } else record_runs(walk, extent.before + 1, extent.pages, (vm_address_t)extent.base);
     }
 }
 

@@ -1,8 +1,9 @@
 /* linux.c - prairie's wishes as Linux system calls.
  *
  * Memory calls are made directly, not through the C library: a program may interpose mmap or getenv
- * with functions that allocate. What remains of the C library here (pthread keys, threads, atfork,
- * auxiliary vector) is called with no lock held.
+ * with functions that allocate. What remains of the C library here: getauxval, sched_getcpu,
+ * pthread_atfork, atexit, dlsym, its lock of the list of files, and abort. What may allocate or take
+ * a lock is called with no lock of ours held.
  * SPDX-License-Identifier: MIT
  */
 #include "aligned.h"
@@ -310,6 +311,19 @@ size_t os_address_space_limit(void)
 
     if (failed(kernel(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit))) return SIZE_MAX;
     return limit.now > SIZE_MAX ? SIZE_MAX : (size_t)limit.now; /* without one: all bits set */
+}
+
+/* Early in a boot the kernel has none; what the loader was given serves then. */
+uint64_t os_random(void)
+{
+    const uint64_t *given = (const uint64_t *)getauxval(AT_RANDOM);
+    uint64_t number = 0;
+    const long nonblocking = 1;
+
+    if (!failed(kernel(SYS_getrandom, (long)&number, sizeof number, nonblocking)) && number != 0)
+        return number;
+    if (given != NULL) __builtin_memcpy(&number, given + 1, sizeof number);
+    return number ^ (os_now_ms() << 32) ^ (uintptr_t)&number;
 }
 
 uint32_t os_process_id(void) { return (uint32_t)kernel(SYS_getpid); }

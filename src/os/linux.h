@@ -95,8 +95,17 @@ void linux_rights_begin(void);
 /* Is the caller the background thread, with descriptors of its own? */
 bool linux_has_own_files(void);
 /* In decimal digits. Returns where they end. */
-char *linux_write_number(char *at, unsigned long number);
+INLINE char *linux_write_number(char *at, unsigned long number)
+{
+    unsigned long unit = 1;
 
+    while (number / unit >= 10) unit *= 10;
+    for (; unit > 0; unit /= 10) *at++ = (char)('0' + number / unit % 10);
+    return at;
+}
+
+/* All of it, also when signals come in between. Returns 0 or the kernel's error. */
+long linux_write(int file, const void *bytes, size_t count);
 /* The file, to be read, or the kernel's error (failed()). */
 long linux_open(const char *path);
 /* Reads of a file what fits, with a 0 after it, and closes it; -1: there is none. Returns the

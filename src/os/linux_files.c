@@ -31,7 +31,7 @@ static bool is_interrupted(long result, unsigned *interruptions)
     return result == -EINTR && ++*interruptions < INTERRUPTIONS_MAX;
 }
 
-bool os_file_write(int file, const void *bytes, size_t count)
+long linux_write(int file, const void *bytes, size_t count)
 {
     const char *at = bytes;
     unsigned interruptions = 0;
@@ -40,11 +40,17 @@ bool os_file_write(int file, const void *bytes, size_t count)
         long written = kernel(SYS_write, file, (long)at, (long)count);
 
         if (is_interrupted(written, &interruptions)) continue;
-        if (failed(written) || written == 0) return false;
+        if (failed(written)) return written;
+        if (written == 0) return -EIO;
         at += written;
         count -= (size_t)written;
     }
-    return true;
+    return 0;
+}
+
+bool os_file_write(int file, const void *bytes, size_t count)
+{
+    return linux_write(file, bytes, count) == 0;
 }
 
 size_t os_file_read(int file, void *bytes, size_t wanted)

@@ -1,10 +1,8 @@
-/* linux_guard.c - pages that nobody may touch, and numbers that nobody can know.
+/* linux_guard.c - pages that nobody may touch.
  * SPDX-License-Identifier: MIT
  */
 #include "linux.h"
 #include "os.h"
-
-#include <sys/auxv.h>
 
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
@@ -123,17 +121,4 @@ bool os_unguard(struct os_range range)
     if (!protect(range, PROT_READ | PROT_WRITE)) return false;
     (void)__atomic_fetch_sub(&closed_pages, pages_of(range), __ATOMIC_RELAXED);
     return true;
-}
-
-/* Early in a boot the kernel has none; what the loader was given serves then. */
-uint64_t os_random(void)
-{
-    const uint64_t *given = (const uint64_t *)getauxval(AT_RANDOM);
-    uint64_t number = 0;
-    const long nonblocking = 1;
-
-    if (!failed(kernel(SYS_getrandom, (long)&number, sizeof number, nonblocking)) && number != 0)
-        return number;
-    if (given != NULL) __builtin_memcpy(&number, given + 1, sizeof number);
-    return number ^ (os_now_ms() << 32) ^ (uintptr_t)&number;
 }

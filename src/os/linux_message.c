@@ -98,7 +98,7 @@ static bool write_to(int number, struct file_id id, const char *text, size_t len
 
     if (failed(file)) return false;
     is_there = is_file(file, id);
-    if (is_there) is_there = kernel(SYS_write, file, (long)text, (long)length_bytes) != -EBADF;
+    if (is_there) is_there = linux_write((int)file, text, length_bytes) != -EBADF;
     if (is_own) os_file_close((int)file);
     return is_there;
 }

@@ -66,15 +66,6 @@ static bool could_lose_rights(void)
         || ids_differ(GROUP_IDS);
 }
 
-char *linux_write_number(char *at, unsigned long number)
-{
-    unsigned long unit = 1;
-
-    while (number / unit >= 10) unit *= 10;
-    for (; unit > 0; unit /= 10) *at++ = (char)('0' + number / unit % 10);
-    return at;
-}
-
 static void note_starter(void)
 {
     static const char folder[] = "/proc/self/task/", file[] = "/status";

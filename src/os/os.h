@@ -1,8 +1,8 @@
 /* os.h - what prairie asks of a kernel, in states rather than flags.
  *
  * Address space is reserved (nothing may touch it), committed (reads as zero, may be written),
- * purged (stays committed, contents gone, reads as zero again) and released. The files that port.c
- * takes in implement this header, or test/kernel/fake.c, which counts the calls, fails the n-th and
+ * purged (stays committed, contents gone, reads as zero again) and released. posix.c and the files
+ * that port.c takes in implement this header, or test/kernel/fake.c, which counts the calls, fails the n-th and
  * moves its clock by hand. Nothing here allocates, takes a lock or changes errno, but for what
  * says so: the three of a fork take the platform's locks.
  * SPDX-License-Identifier: MIT
@@ -40,13 +40,13 @@ bool os_forbid_writes(struct os_range range);
  * where OS_PURGE_CLOSES. False: the pages are still there; what is in them may be lost. */
 bool os_purge(struct os_range range);
 /* Pages that end a program which touches them; their contents go back to the kernel. False: not
- * possible, nothing happened. */
+ * possible; the pages can be used as before, what is in them may be lost. */
 bool os_guard(struct os_range range);
 /* Pages that os_guard took may be used again, and read as zero. False: no memory, nothing
  * happened. */
 bool os_unguard(struct os_range range);
 /* Pages that end a program which touches them, without a mapping more: their contents are lost.
- * False: the kernel has no such thing; nothing happened. */
+ * False: not possible; the pages can be used as before, what is in them may be lost. */
 bool os_fence(struct os_range range);
 /* They may be used again, and read as zero. False: nothing happened. */
 bool os_unfence(struct os_range range);
@@ -110,7 +110,8 @@ bool os_link_text(const char *path, char *text, size_t room_bytes);
 uint32_t os_process_id(void);
 uint64_t os_wall_ns(void); /* since 1970 */
 
-/* Files, as the profiler writes and reads them. -1: it cannot be opened. */
+/* Files are written by the profiler, and read also to learn what /proc says. -1: it cannot be
+ * opened. */
 int os_file_create(const char *path);
 int os_file_open(const char *path);
 bool os_file_write(int file, const void *bytes, size_t count);
@@ -157,8 +158,8 @@ void os_huge_page_mode(char *text, size_t room_bytes);
 bool os_thread_start(void *(*body)(void *));
 /* Waits until it has ended, or the time is up. */
 void os_thread_wait(uint64_t most_ms);
-/* Rights may be each thread's own, and a program that gives up rights knows nothing of this thread.
- * Could its rights and the program's part? `alone`: the program has one thread. */
+/* Could the background thread come to have rights that the program has given up? Where each thread
+ * has its own, nothing takes them from this one. `alone`: the program has one thread. */
 bool os_thread_rights_may_part(bool alone);
 /* For its body: does no thread of the program have its rights any more? Also when that cannot be
  * told and the program could have given up some. */

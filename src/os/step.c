@@ -7,7 +7,7 @@ enum { STEP_NS = 100000 };
 
 #if defined(__x86_64__) || defined(__i386__)
 
-/* They count at 1 to 5 GHz, whatever their own pace. */
+/* Time-stamp counters run at 1 to 5 GHz, whatever the core's own pace. */
 uint32_t port_step(void) { return (uint32_t)(__builtin_ia32_rdtsc() / ((uint64_t)STEP_NS * 3)); }
 
 #elif defined(__aarch64__) && !defined(_WIN32)

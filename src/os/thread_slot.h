@@ -5,7 +5,7 @@
  * its own: it finds an empty magazine. Where it is a variable, that one pointer of static
  * thread-local storage is all prairie takes, so it can be loaded late.
  *
- * This is the one place where the kernel calls up: os_thread_end_hook is told when a thread ends.
+ * The kernel calls up here: os_thread_end_hook is given what runs when a thread ends.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_OS_THREAD_SLOT_H

@@ -5,7 +5,8 @@
 
 struct huge huge;
 
-/* From how many on they are wanted: the last one of each page heap is touched in part only. */
+/* Open pages from which on huge pages are wanted: so many for each page heap in use, for each touches
+ * its last huge page only in part. */
 static READS_UNLOCKED size_t from_pages(void)
 {
     size_t heaps_in_use = 1;
@@ -21,7 +22,7 @@ bool huge_is_possible(void)
         && space.region[0].bytes >= HUGE_REGION_BYTES_MIN && page_bytes() == 4 * KiB;
 }
 
-/* The page heap counts clean pages from now on, up to when what was withdrawn is wished again. */
+/* The wish comes again after so many more clean pages were leased from this page heap. */
 static void wait_for_wish(struct page_heap *heap)
 {
     size_t late = (HUGE_FROM_BYTES >> space.page_shift) << huge.backoff;
@@ -70,7 +71,7 @@ static void give_locks(struct page_heap *heap)
     lock_give(&heap->lock);
 }
 
-void huge_wish_again(struct os_range range)
+void huge_advise_new_mapping(struct os_range range)
 {
     const struct region *first = &space.region[0];
 
@@ -97,7 +98,7 @@ void huge_bar(bool barred)
     give_locks(page_heap);
 }
 
-COLD NOINLINE void huge_want_again(struct page_heap *heap)
+COLD NOINLINE void huge_reconsider(struct page_heap *heap)
 {
     lock_take(&space.lock);
     if (huge.barred || (huge.withdrawn && heap->huge_withdrawal != huge.withdrawals)) {
@@ -112,9 +113,8 @@ COLD NOINLINE void huge_want_again(struct page_heap *heap)
     lock_give(&space.lock);
 }
 
-/* Not worth a wait: who purges in the background may have to hold nothing while it waits. In both of
- * the next two: usual programs need the first only. */
-INLINE void note_short(struct page_heap *heap, size_t pages)
+/* Not worth a wait: who purges in the background may have to hold nothing while it waits. */
+void huge_note_short(struct page_heap *heap, size_t pages)
 {
     if (RELAXED_LOAD(huge.policy) == HUGE_ALWAYS || !lock_try(&space.lock)) return;
     huge.short_pages += pages;
@@ -124,14 +124,8 @@ INLINE void note_short(struct page_heap *heap, size_t pages)
     lock_give(&space.lock);
 }
 
-void huge_before_purge(struct page_heap *heap, size_t pages)
-{
-    if (pages < huge_pages_each()) note_short(heap, pages);
-}
-
-void huge_after_short(struct page_heap *heap, size_t pages) { note_short(heap, pages); }
-
-/* What was there is no answer, nor is what came when the wish had ended, and perhaps begun anew. */
+/* Two touches are no answer: one so short that the page was there already, and one during which the
+ * wish ended, even if there is a new one. */
 static void note_touch(struct page_heap *heap, uint64_t took_us, size_t withdrawals)
 {
     bool is_answer;
@@ -158,7 +152,8 @@ void huge_try(uint32_t page, size_t pages)
 
     if (ahead >= pages || RELAXED_LOAD(huge.policy) == HUGE_ALWAYS) return;
     begun = 1 + (pages - ahead - 1) / pages_of_huge_page();
-    /* Other threads' may get lost, and do not wait for the answer. */
+    /* What other threads count at the same time may be lost. Set before the touch, so that they do not
+     * time theirs meanwhile. */
     RELAXED_STORE(huge.until_try, left > begun ? left - begun : HUGE_TRY_MIN);
     if (left > begun) return;
     took_us = os_first_touch_us(page_address(page));

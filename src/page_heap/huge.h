@@ -62,28 +62,31 @@ INLINE bool huge_take_left_behind(void)
 bool huge_is_possible(void);
 /* The address space is about to have so many bytes open. Under its lock. */
 void huge_before_growth(struct page_heap *heap, size_t open_bytes);
-/* For what is open already nobody wished for huge pages, and does now when they are always
- * wanted. */
+/* Takes the option over: `never` ends the wish at once; with `always` what is open already gets it
+ * now. */
 void huge_obey_option(enum huge_policy policy);
-/* Of a range that was closed: what lies in the first region is wished as the rest of it. Under the
- * lock of the address space. */
-void huge_wish_again(struct os_range range);
+/* The range has a new mapping, which knows nothing of the wish: in the first region it is told again.
+ * Under the lock of the address space. */
+void huge_advise_new_mapping(struct os_range range);
 /* Refuses huge pages, or no longer: little memory is left, and one that is touched first takes
  * 2 MiB at once. */
 void huge_bar(bool barred);
-/* They are wanted, and this run was just leased, and reads as zero: is the kernel quick to find
- * them? Where one begins in it, now and then, touches the run's first page, which the program is
- * about to do; when that was there, with what lies before it, the first page of the one that
- * begins. Takes the locks of the page heap and the address space. */
+/* For a run that was just leased and reads as zero, while huge pages are wanted. Now and then, when a
+ * huge page begins in it, the first touch of its first page is timed: is the kernel quick to find
+ * one? If that page was there already, the first page of the huge page that begins in the run is
+ * timed instead. Takes the locks of the page heap and the address space. */
 void huge_try(uint32_t page, size_t pages);
 
 /* Below, under the page heap's lock. */
 
-/* Its huge_again_at has come. */
-void huge_want_again(struct page_heap *heap);
-/* So many pages go back to the kernel, as one run. */
-void huge_before_purge(struct page_heap *heap, size_t pages);
-/* So many went back, in runs that were shorter than huge pages. */
-void huge_after_short(struct page_heap *heap, size_t pages);
+/* Its huge_again_at has come: decides anew. */
+void huge_reconsider(struct page_heap *heap);
+/* So many pages go back to the kernel in runs that are shorter than huge pages. */
+void huge_note_short(struct page_heap *heap, size_t pages);
+/* So many go back as one run. */
+INLINE void huge_before_purge(struct page_heap *heap, size_t pages)
+{
+    if (pages < huge_pages_each()) huge_note_short(heap, pages);
+}
 
 #endif

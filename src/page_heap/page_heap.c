@@ -18,7 +18,8 @@ unsigned page_heap_last;
 uint32_t page_heaps_past_trigger;
 bool page_heaps_barred;
 
-/* Up to so many pages nothing is asked. */
+/* Leases of up to so many pages take clean ones without asking page_heaps_spare_clean; where purging
+ * closes pages, all ask. */
 #define FREELY_LEASED_MAX ((uint32_t)(OS_PURGE_CLOSES ? 0 : RUN_PAGES_MAX))
 
 /* Of a shared one. */
@@ -36,7 +37,7 @@ void page_heap_start(struct page_heap *heap)
     heap->trigger_pages = heap->is_supplied ? SIZE_MAX : 0;
     heap->huge_again_at = UINT64_MAX;
     /* What hooks supply is no part of what prairie takes. */
-    if (!heap->is_supplied) commit_add_heap(&heap->free_pages[FREE_CLEAN]);
+    if (!heap->is_supplied) commit_add_heap(&heap->open_pages, &heap->free_pages[FREE_CLEAN]);
 }
 
 void page_heaps_start(void)
@@ -45,7 +46,7 @@ void page_heaps_start(void)
     page_heap_start(page_heap);
 }
 
-/* From the first one's lock on there are always as many. */
+/* A page heap is added under the first one's lock, so their number stays while that is held. */
 void page_heaps_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk)
 {
     if (walk == WALK_TAKES)

@@ -62,11 +62,12 @@ struct page_heap {
     struct lock lock;
     bool is_supplied;              /* constant: by pieces (supplied.h) */
     uint8_t number;                /* constant: its place in page_heap; PAGE_HEAPS: supplied */
-    uint32_t end;                  /* under lock: the page after those that it opened last, of
-                                        those that are still open */
+    uint32_t end;                  /* under lock: the page after the last one that it opened and
+                                      that is still open; 0: none */
     struct page_piece *pieces;     /* of a supplied one: written under lock and its arena's */
     size_t open_pages;             /* under lock: of the address space, all that it has */
-    uint32_t lease_pages_max;      /* atomic: no lease has more; 0: each asks for clean pages */
+    uint32_t lease_pages_max;      /* atomic: RUN_PAGES_MAX; 0: page_heaps_spare_clean is asked
+                                      before each lease of clean pages */
     size_t trigger_pages;          /* atomic: when more pages are dirty, page_heaps_past_trigger */
     size_t free_pages[FREE_KINDS]; /* under lock */
     size_t large_pages;            /* under lock: those of large blocks */
@@ -118,8 +119,9 @@ INLINE bool page_heap_is_held(const struct page_heap *heap)
     return RELAXED_LOAD(heap->lock.state) != LOCK_FREE;
 }
 
-/* Pieces may lie between runs of the first page heap, whose lock guards them too. In a run of
- * another one, whose holder reads tags of neighbours, they say nothing that merges with it. */
+/* The lock of a supplied heap is that of page_heap[0], in whose used runs its pieces may lie. A piece
+ * may also lie in a used run of another shared heap, which reads the states of neighbours under its
+ * own lock: SUPPLIED states merge with none of its runs. */
 INLINE struct lock *page_heap_lock(struct page_heap *heap)
 {
     return heap->is_supplied ? &page_heap->lock : &heap->lock;
@@ -137,7 +139,7 @@ INLINE size_t page_heap_used_pages(struct page_heap *heap)
     return heap->open_pages - heap->free_pages[FREE_DIRTY] - heap->free_pages[FREE_CLEAN];
 }
 
-/* Those of them that no large block has: slabs', nearly all. Vast blocks count among large ones of
+/* Used pages that belong to no large block: nearly all are slabs'. Vast blocks count among large ones of
  * the first page heap, but have none of its pages. Exact under the lock. */
 INLINE size_t page_heap_slab_pages(struct page_heap *heap)
 {
@@ -147,7 +149,8 @@ INLINE size_t page_heap_slab_pages(struct page_heap *heap)
     return page_heap_used_pages(heap) - large;
 }
 
-/* Before clean pages are leased; dirty ones that slabs take were others' before. Under the lock. */
+/* Called before clean pages are leased. Leases of dirty pages are not looked at: something else had
+ * those before. Under the lock. */
 INLINE void note_slab_peak(struct page_heap *heap)
 {
     size_t pages = page_heap_slab_pages(heap);
@@ -286,8 +289,8 @@ void run_put_free(uint32_t page, enum page_state state);
 /* Makes two of such a run, of which the first has so many pages. Returns the second; 0: too many
  * are on their way. */
 uint32_t run_split_in_flight(uint32_t page, size_t pages);
-/* Are any on their way? Is this one? In the child of a fork that interrupted its thread it is
- * not. */
+/* Are any on their way? Is this one? No in a fork's child, which has put all of them back, though
+ * the code that took this one may go on there. */
 bool page_heaps_have_in_flight(void);
 bool run_is_in_flight(uint32_t page);
 /* In the child of a fork, under the locks: puts back all that were on their way, for those who took

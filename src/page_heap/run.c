@@ -10,7 +10,7 @@
 INLINE void count_clean(struct page_heap *heap, size_t pages)
 {
     heap->clean_leased += pages;
-    if (unlikely(heap->clean_leased >= heap->huge_again_at)) huge_want_again(heap);
+    if (unlikely(heap->clean_leased >= heap->huge_again_at)) huge_reconsider(heap);
 }
 
 /* ---- holes and growth ---- */
@@ -62,8 +62,8 @@ static struct page_span grow(struct page_heap *heap, size_t missing, size_t room
     if (PAGE_HEAPS > 1 && heap->end != span.first) cut_off_seam(heap, &span);
     heap->end = span.first + span.count;
     heap->grows++;
-    heap->open_pages += span.count;
     make_free(heap, span.first, span.count, PAGE_CLEAN);
+    heap->open_pages += span.count; /* see commit_add_heap */
     return span;
 }
 
@@ -82,9 +82,9 @@ bool run_may_take_hole(struct page_heap *heap, struct hole hole, size_t pages)
 
 /* When no one free run is long enough, or may be taken: dirty and clean neighbours together. Else
  * opens just what the free pages at the end of the region lack, and leads to the whole hole. A page
- * heap that is only `asked`, because the first one could not grow, opens nothing beyond that: it
- * would be refused just the same. */
-static struct hole find_hole_or_grow(struct page_heap *heap, size_t pages, bool asked)
+ * heap that only stands in for the one that the lease is for opens pages only behind free ones of
+ * its own: whole growth was refused there already. */
+static struct hole find_hole_or_grow(struct page_heap *heap, size_t pages, bool stands_in)
 {
     const struct hole none = { 0, 0 };
     struct hole tail = run_find_hole(heap, pages);
@@ -97,7 +97,7 @@ static struct hole find_hole_or_grow(struct page_heap *heap, size_t pages, bool 
         tail = none;
     if (!run_may_take_hole(heap, tail, pages)) return none;
     if (tail.pages >= pages) return tail;
-    if (asked && tail.pages == 0) return none;
+    if (stands_in && tail.pages == 0) return none;
     span = grow(heap, pages - tail.pages, commit_room_bytes());
     if (span.count == 0) return none;
     if (tail.pages != 0 && span.first == tail.first + tail.pages)
@@ -226,22 +226,22 @@ INLINE uint32_t find_allowed(struct page_heap *heap, size_t pages)
                                                  : run_find_dirty(heap, pages);
 }
 
-/* From the page heap that it is for, or from another one, which is asked then. Gives the lock. */
+/* From the page heap that it is for, or from another one, which stands in then. Gives the lock. */
 static COLD struct run lease_searching(struct page_heap *heap, size_t pages, size_t align_pages,
                                        uintptr_t purpose)
 {
     enum page_state state = purpose_state(purpose);
-    bool asked = heap != purpose_heap(purpose);
+    bool stands_in = heap != purpose_heap(purpose);
     struct run run = { 0, false };
     struct hole hole;
 
     if (pages <= space.page_count_max && align_pages <= space.page_count_max) {
         if (align_pages > 1) {
-            if (!asked || run_find_aligned(heap, pages, align_pages) != 0)
+            if (!stands_in || run_find_aligned(heap, pages, align_pages) != 0)
                 run = take_aligned_or_grow(heap, pages, align_pages, state);
         } else if ((run.page = find_allowed(heap, pages)) != 0) {
             take_part(heap, &run, pages, state);
-        } else if ((hole = find_hole_or_grow(heap, pages, asked)).pages >= pages
+        } else if ((hole = find_hole_or_grow(heap, pages, stands_in)).pages >= pages
                    && open_free(heap, hole.first, pages)) {
             run.page = hole.first;
             run.zero = run_take_hole(heap, hole.first, 0, pages, state);

@@ -20,8 +20,8 @@ INLINE unsigned bin_for(size_t pages, enum page_state state)
     return bin_of(pages) + kind_of((uint8_t)state) * BIN_COUNT;
 }
 
-/* In the record of page 0 when there is none; but for several page heaps that would be one line to
- * write. */
+/* 0 ends a list. With one page heap the record of page 0 is written all the same, which saves a
+ * branch; several page heaps would all write to that one cache line, so there it is left alone. */
 INLINE void set_previous(uint32_t page, uint32_t previous)
 {
     if (PAGE_HEAPS == 1 || page != 0) page_record(page)->bin.previous = previous;

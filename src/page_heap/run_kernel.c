@@ -5,7 +5,7 @@
 #include "run_bins.h"
 #include "run_walk.h"
 
-/* Where the page is noted; of page 0, where none is. IN_FLIGHT_MAX: nowhere. */
+/* The slot that holds this page; with page 0, a free slot. IN_FLIGHT_MAX: there is none. */
 static unsigned slot_in_flight(struct page_heap *heap, uint32_t page)
 {
     unsigned slot = 0;
@@ -72,8 +72,8 @@ static uint16_t heap_number_before(const struct region *region, uint32_t page)
 {
     const struct page *left = page_record(page) - 1;
 
-    if (page == region->first_page) return HEAP_NOT_TOLD;
-    return run_heap_number(left + 1 - left->run_pages, HEAP_NOT_TOLD);
+    if (page == region->first_page) return HEAP_UNKNOWN;
+    return run_heap_number(left + 1 - left->run_pages, HEAP_UNKNOWN);
 }
 
 uint32_t run_take_clean_edge(uint32_t *at)
@@ -92,7 +92,7 @@ uint32_t run_take_clean_edge(uint32_t *at)
             const struct page *record = page_record(page);
 
             number = run_heap_number(record, number);
-            if (record->state == PAGE_CLEAN && number != HEAP_NOT_TOLD)
+            if (record->state == PAGE_CLEAN && number != HEAP_UNKNOWN)
                 edge = take_clean_edge(&page_heap[number], page);
             if (edge != 0) page = edge;
             page += page_record(page)->run_pages;
@@ -198,7 +198,7 @@ static size_t close_end(struct page_heap *heap)
         pages++;
     }
     if (!space_close_tail(first, pages)) return 0;
-    huge_wish_again((struct os_range){ page_address(first), pages << space.page_shift });
+    huge_advise_new_mapping((struct os_range){ page_address(first), pages << space.page_shift });
     heap->end = end;
     heap->open_pages -= tail.pages;
     for (size_t at = 0; at < tail.pages;) at += remove_free(heap, tail.first + (uint32_t)at);
@@ -225,8 +225,9 @@ static size_t close_end_of(struct page_heap *heap, bool waits)
     return closed;
 }
 
-/* Before what one closed, free pages of another may end. As many as are open now: what others open
- * and free meanwhile could go on for ever. */
+/* Once one page heap has closed its end, free pages of another may be the end, so it begins anew with
+ * the first. It closes no more than was open at the start: others that open and free meanwhile could
+ * keep it here for ever. */
 READS_UNLOCKED bool page_heaps_close_tail(bool waits)
 {
     size_t most = space.open_bytes >> space.page_shift, closed = 0;

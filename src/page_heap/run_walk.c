@@ -49,6 +49,7 @@ void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context
             page = run_start_from(region, page);
             for (unsigned runs = 0; runs < RUNS_PER_HOLD && page < end; runs++) {
                 const struct page *record = page_record(page);
+
                 if (record->run_pages == 0) page = end; /* not a run: nothing to go on from */
                 else {
                     visit(visible_state(record), record->run_pages, context);
@@ -153,19 +154,19 @@ uint16_t run_heap_number(const struct page *record, uint16_t before)
 
     if (PAGE_HEAPS == 1) return 0;
     number = RELAXED_LOAD(record->bin_index) % PAGE_CACHED; /* a thread may mark it meanwhile */
-    if (number == PAGE_SEAM) return HEAP_NOT_TOLD;
+    if (number == PAGE_SEAM) return HEAP_UNKNOWN;
     number %= PAGE_STAGGERED;
     if (is_free_state(record->state) || is_supplied_free_state(record->state)
         || number >= PAGE_HEAPS) /* in a piece */
         return before;
-    require(before == HEAP_NOT_TOLD || before == number); /* K4 */
+    require(before == HEAP_UNKNOWN || before == number); /* K4 */
     return number;
 }
 
 static void check_region(const struct region *region, struct totals *totals)
 {
     uint32_t page = region->first_page, end = page + region->open_pages;
-    uint16_t number = HEAP_NOT_TOLD;
+    uint16_t number = HEAP_UNKNOWN;
 
     for (; page < end; page += page_record(page)->run_pages) {
         check_run(page_record(page), totals);

@@ -8,12 +8,12 @@
 
 /* Runs for one holding of the locks: some tens of microseconds. */
 enum { RUNS_PER_HOLD = 1024 };
-/* As a page heap's number: the walk has not told it since the last seam. */
-#define HEAP_NOT_TOLD UINT16_MAX
+/* The walk has met no used run since the last seam, so it does not know the page heap. */
+#define HEAP_UNKNOWN UINT16_MAX
 
-/* `page` began a run of the region when the locks were given. Now it may be in the middle of one,
- * or its last page: that run is left out. Where runs of two follow each other nobody can tell
- * which of their pages begin one, and all of them are. */
+/* Where the walk goes on: the first page at or behind `page` that surely begins a run. `page` began
+ * one when the locks were given; a run that it now lies inside of, or ends, is left out. In a row of
+ * runs of two pages first and last pages look alike, so the rest of such a row is left out. */
 uint32_t run_start_from(const struct region *region, uint32_t page);
 /* The number of the page heap that the run is of, as far as the walk has told it: `before` is what
  * it said of the run before. Aborts where two meet without a seam. */

@@ -27,7 +27,7 @@ void supplied_remove(struct page_heap *heap, struct page_piece *piece);
 struct page_piece *supplied_piece_of(const struct page_heap *heap, uint32_t page);
 /* Is nothing of it leased? */
 bool supplied_is_free(const struct page_piece *piece);
-/* Are there two free runs, or more? Else there cannot be two such pieces. */
+/* Are there at least two free runs? Without them no two pieces can be all free. */
 bool supplied_has_two_free(struct page_heap *heap);
 
 /* A used run; `exact`: only from a stretch of free pages of just that length. 0: none fits. */

@@ -55,18 +55,22 @@ static size_t free_bytes(unsigned kind) { return page_heaps_free_now(kind) << sp
  * blocks, and pages of slabs that had gone to the kernel. */
 static READS_UNLOCKED uint64_t taken_pages(void)
 {
-    size_t vast = RELAXED_LOAD(commit.vast_bytes);
+    uint64_t clean = limits.group_clean;
+    size_t retaken = limits.group_retaken, vast = limits.group_vast_bytes, vast_now;
 
-    return page_heaps_clean_leased_now() - limits.group_clean
-         + (RELAXED_LOAD(limits.retaken_pages) - limits.group_retaken)
-         + ((vast - min_size(vast, limits.group_vast_bytes)) >> space.page_shift);
+    /* Counters only grow: who reads the group meanwhile must not be seen to have counted more. */
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    vast_now = RELAXED_LOAD(commit.vast_bytes);
+    return page_heaps_clean_leased_now() - clean + (RELAXED_LOAD(limits.retaken_pages) - retaken)
+         + ((vast_now - min_size(vast_now, vast)) >> space.page_shift);
 }
 
 /* ---- the group ---- */
 
 static READS_UNLOCKED bool group_is_limited(void)
 {
-    return limits.group_known && limits.group.limit_bytes != SIZE_MAX;
+    return RELAXED_LOAD(limits.follows_group) && limits.group_known
+        && limits.group.limit_bytes != SIZE_MAX;
 }
 
 /* What is left of the room that was read, if nobody else took any. */
@@ -177,7 +181,7 @@ static bool has_stalled(void)
     passed = now - limits.stalled_ms;
     if (!first && passed < STALL_LOOK_MS) return false;
     stalled = os_stalled_us();
-    /* It cannot be told now, or of another group. */
+    /* It is 0 when it cannot be told now, and less in another group: neither is a wait. */
     waited = stalled > limits.stalled_us ? stalled - limits.stalled_us : 0;
     if (stalled != 0) limits.stalled_us = stalled;
     limits.stalled_ms = now;
@@ -216,7 +220,7 @@ static void purge_beyond_lines(void)
     bar_clean_pages();
     if (page_heaps_are_barred() && room_now() + free_bytes(FREE_DIRTY) < 2 * last_of_group())
         beyond = false;
-    purge_set_hard(beyond);
+    purge_keep_none(beyond);
     if (beyond && purge_all() != 0 && group_is_limited()) {
         read_group();
         bar_clean_pages();
@@ -294,7 +298,7 @@ READS_UNLOCKED size_t limits_look_from(size_t coming)
     size_t open_bytes = space.open_bytes, soft = limits_soft(), from = SIZE_MAX;
     size_t line = soft - soft / 16;
 
-    if (RELAXED_LOAD(limits.stall_due) || RELAXED_LOAD(purge_mode.is_hard)) return 0;
+    if (RELAXED_LOAD(limits.stall_due) || RELAXED_LOAD(purge_mode.keeps_none)) return 0;
     /* The region is no measure of vast blocks. */
     line -= min_size(line, RELAXED_LOAD(commit.vast_bytes));
     if (soft != SIZE_MAX) from = before_growth(line, open_bytes, coming);

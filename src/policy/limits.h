@@ -31,11 +31,12 @@ struct limits {
     size_t retaken_pages; /* atomic: pages of slabs that went to the kernel, and are used again */
     size_t group_retaken; /* under lock: retaken_pages then */
     size_t group_open_bytes; /* under lock: space.open_bytes then */
-    uint64_t group_ms;       /* under lock: when, in the ends of its room */
+    uint64_t group_ms;       /* under lock: when it was; one that is crowded is read again soon */
     uint64_t stalled_us;     /* under lock: os_stalled_us when it was read last */
     uint64_t stalled_ms;     /* under lock: when; 0: never */
     bool stall_due;          /* atomic: stalls were seen and not told */
-    /* Under lock: measures beyond their lines when they were told last; 0: they were not. */
+    /* Under lock: what was used when listeners were last told that it is beyond its line; 0: not
+     * told since it was last below. */
     size_t soft_told_bytes, crowded_told_bytes;
 };
 

@@ -21,8 +21,8 @@ static bool nothing_may_stay(void)
 
 /* How many dirty pages of a page heap may stay, as of one moment. */
 struct budget {
-    size_t share;      /* whatever is wanted: of the most in use of late, and of what is in use */
-    size_t of_used;    /* the latter part of it */
+    size_t share;      /* in any case: a part of the peak, and of_used */
+    size_t of_used;    /* the part of share that comes from the pages in use now */
     size_t total;      /* with what may be wanted again */
     size_t most;       /* beyond this somebody purges */
     size_t dirty;      /* how many there are */
@@ -45,9 +45,10 @@ static size_t wanted_again(struct page_heap *heap)
     return max_size(purge_of(heap)->bonus_pages, fall);
 }
 
-/* Notes the peak: the pages in use, and those that were a moment ago. What may be wanted again
- * counts only while somebody looks in the background, a part of what regrets say also without him;
- * before he comes who would, neither they nor what is in use count. Under the page heap's lock. */
+/* Notes the peak as well. Under the page heap's lock. What may stay beside the share of the peak:
+ *   while the background thread looks, a share of what is in use, and what may be wanted again;
+ *   while it would come if it was asked, nothing, so that it is asked early;
+ *   while nobody looks, a share of what is in use, and a little of what regrets added. */
 static struct budget budget_now(struct page_heap *heap, bool background)
 {
     struct purge *own = purge_of(heap);
@@ -109,7 +110,7 @@ void purge_count_used(struct page_heap *heap, struct purge_tally tally)
     if (tally.calls == 0) return;
     lock_take(&heap->lock);
     purge_count_calls(heap, tally.calls, tally.pages);
-    if (tally.more_pages != 0) huge_after_short(heap, tally.more_pages);
+    if (tally.more_pages != 0) huge_note_short(heap, tally.more_pages);
     lock_give(&heap->lock);
 }
 
@@ -211,8 +212,9 @@ void purge_beyond_budget(void)
 
 /* ---- later ---- */
 
-/* The budgets are others from now on; what may stay by any of them is looked at by nobody. `waits`:
- * also for who is looking at one. */
+/* The budgets have changed: each trigger falls to the least that any budget allows, so that all are
+ * looked at anew. `waits`: under each lock, so that who computed a trigger by the old budgets does
+ * not write it after us. */
 static void reset_triggers(bool waits)
 {
     size_t least = nothing_may_stay() || trigger_is_fixed() ? 0 : pages_for(PURGE_KEEP_BYTES);
@@ -286,7 +288,7 @@ void purge_begin_unneeded(void)
 /* Under the page heap's lock. */
 static void put_off(struct page_heap *heap)
 {
-    if (!trigger_is_fixed()) purge_later(heap);
+    if (!trigger_is_fixed()) purge_raise_trigger(heap);
 }
 
 /* So many pages were not needed after all, and what is dirty from now on is looked at anew. */
@@ -433,9 +435,9 @@ bool purge_oversize(void)
 
 void purge_obey_options(void) { reset_triggers(true); }
 
-void purge_set_hard(bool hard)
+void purge_keep_none(bool none)
 {
-    if (hard == RELAXED_LOAD(purge_mode.is_hard)) return;
-    RELAXED_STORE(purge_mode.is_hard, hard);
+    if (none == RELAXED_LOAD(purge_mode.keeps_none)) return;
+    RELAXED_STORE(purge_mode.keeps_none, none);
     purge_obey_options();
 }

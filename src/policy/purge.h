@@ -23,7 +23,7 @@
  * need think of purging. Under its lock. */
 struct purge {
     bool took_nothing;                     /* the kernel took nothing at the last try */
-    size_t peak_pages;                     /* the most pages in use, of late */
+    size_t peak_pages;                     /* the most in use; falls after each breath out */
     size_t bonus_pages;                    /* what regrets added to the budget */
     size_t last_pages;                     /* given back lately, beyond the budget, */
     uint64_t last_ms;                      /* when, */
@@ -38,7 +38,7 @@ extern PRIVATE struct purge purge[PAGE_HEAPS];
 struct purge_mode {
     bool background; /* atomic: somebody gives back later what is not needed */
     bool on_call;    /* atomic: he would, if he was asked */
-    bool is_hard;    /* atomic: near a limit no dirty pages may stay */
+    bool keeps_none; /* atomic: beyond the soft limit or a group's line no dirty pages may stay */
     bool is_asked;   /* atomic: purge_ask_for_look */
 };
 
@@ -59,10 +59,11 @@ void purge_beyond_budget(void);
 void purge_heaps_beyond_budget(void);
 /* The same as purge_beyond_budget, where purge_is_within_live_budget has found too much. */
 void purge_past_triggers(void);
-/* Or leaves it to who looks in the background: for a while nobody need say so again. */
+/* Instead of purging: the background thread will. Raises trigger_pages of each page heap that is
+ * past it. */
 void purge_put_off(void);
-/* The same, where no more is dirty than he lets stay; and gives back what huge pages left behind,
- * as purge_beyond_budget does. */
+/* The same for page heaps whose dirty pages fit the budget of the moment; the others keep their
+ * trigger. True: all fitted, and what huge pages left behind went back. */
 bool purge_put_off_wanted(void);
 /* From now on, or no longer, somebody looks in the background for what is not needed. This and the
  * next may be called with any lock held: a thread that looks at a budget at that moment may go by
@@ -84,10 +85,14 @@ void purge_begin_unneeded(void);
 bool purge_oversize(void);
 /* dirty_decay_ms, oversize_threshold or the hard limit were set. */
 void purge_obey_options(void);
-/* Near a limit no dirty pages may stay (policy/limits.c). */
-void purge_set_hard(bool hard);
-/* That, or beyond the hard limit: nobody is to wait for a background thread. */
-INLINE bool purge_is_urgent(void) { return RELAXED_LOAD(purge_mode.is_hard) || commit_is_over(); }
+/* Beyond the soft limit or a group's line no dirty pages may stay (policy/limits.c). */
+void purge_keep_none(bool none);
+/* That, or more is taken than the hard limit allows: pages go back at once, and are not left to a
+ * background thread. */
+INLINE bool purge_is_urgent(void)
+{
+    return RELAXED_LOAD(purge_mode.keeps_none) || commit_is_over();
+}
 /* Gives all dirty pages back. Returns bytes. */
 size_t purge_all(void);
 /* What went back to the kernel out of runs that are in use. */

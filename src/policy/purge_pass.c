@@ -89,7 +89,7 @@ void purge_runs(struct purge_pass *pass, size_t run_min, size_t run_max)
     }
 }
 
-void purge_later(struct page_heap *heap)
+void purge_raise_trigger(struct page_heap *heap)
 {
     size_t dirty = heap->free_pages[FREE_DIRTY];
 
@@ -106,7 +106,7 @@ size_t purge_end_pass(const struct purge_pass *pass)
     lock_take(&heap->lock);
     purge_count_calls(heap, pass->calls, pass->purged);
     if (pass->calls != 0) own->took_nothing = pass->purged == 0;
-    if (own->took_nothing) purge_later(heap);
+    if (own->took_nothing) purge_raise_trigger(heap);
     lock_give(&heap->lock);
     return pass->purged;
 }

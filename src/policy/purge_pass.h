@@ -7,8 +7,8 @@
 
 #include "purge.h"
 
-/* So few dirty pages of a page heap, however long their runs, are not worth a pass. Nor are parts
- * of a run that are shorter worth a call each. */
+/* A page heap with fewer dirty pages than this is not worth a pass, nor is a shorter part of a
+ * refused run worth a call. */
 #define PURGE_WORTH_BYTES (64 * KiB)
 /* What is on its way to the kernel cannot be leased meanwhile. */
 #define PURGE_RUN_BYTES_MAX (32 * MiB)
@@ -27,20 +27,20 @@ struct purge_pass {
 
 INLINE struct purge *purge_of(const struct page_heap *heap) { return &purge[heap->number]; }
 
-/* All of these but purge_later are called without a lock. */
+/* All of these but purge_raise_trigger are called without a lock. */
 
 /* Until so many pages are purged, the longest runs first, of at least run_min and at most run_max.
  * A longer one of which a part was refused is tried as a whole: it may be all locked, and its parts
  * would be as many refusals. */
 void purge_runs(struct purge_pass *pass, size_t run_min, size_t run_max);
-/* Puts back what was refused. A kernel that took nothing is not asked again at the next free, but
- * when so many more pages are dirty. Returns pages that were purged. */
+/* Puts back what was refused. When the kernel took nothing, it is asked again only after an eighth
+ * more is dirty (purge_raise_trigger). Returns pages that were purged. */
 size_t purge_end_pass(const struct purge_pass *pass);
 /* Statistics. Under the page heap's lock. */
 void purge_count_calls(struct page_heap *heap, size_t calls, size_t purged_pages);
 /* What the kernel would not take, or somebody else is to give back, is looked at again when an
  * eighth more is dirty. Under the page heap's lock. */
-void purge_later(struct page_heap *heap);
+void purge_raise_trigger(struct page_heap *heap);
 /* Once huge pages are not wanted any more: clean pages beside those that were touched. */
 void purge_left_behind(void);
 

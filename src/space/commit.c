@@ -8,10 +8,10 @@
 
 struct commit commit = { .limit_bytes = SIZE_MAX };
 
-void commit_add_heap(const size_t *clean_pages)
+void commit_add_heap(const size_t *open_pages, const size_t *clean_pages)
 {
     check(commit.heap_count < PAGE_HEAP_MAX);
-    commit.clean_pages[commit.heap_count] = clean_pages;
+    commit.pages[commit.heap_count] = (struct commit_pages){ open_pages, clean_pages };
     __atomic_store_n(&commit.heap_count, commit.heap_count + 1, __ATOMIC_RELEASE);
 }
 
@@ -19,10 +19,13 @@ void commit_add_heap(const size_t *clean_pages)
 READS_UNLOCKED size_t commit_used_bytes(void)
 {
     unsigned count = __atomic_load_n(&commit.heap_count, __ATOMIC_ACQUIRE);
-    size_t open_pages = space.open_bytes >> space.page_shift, clean_pages = 0, taken_pages;
+    size_t taken_pages = 0;
 
-    for (unsigned i = 0; i < count; i++) clean_pages += *commit.clean_pages[i];
-    taken_pages = open_pages - min_size(clean_pages, open_pages);
+    for (unsigned i = 0; i < count; i++) {
+        size_t open = *commit.pages[i].open, clean = *commit.pages[i].clean;
+
+        taken_pages += open - min_size(clean, open);
+    }
     return bytes_with_records(taken_pages) + RELAXED_LOAD(commit.vast_bytes)
          + RELAXED_LOAD(commit.vast_coming) + RELAXED_LOAD(commit.guarded_bytes)
          + RELAXED_LOAD(commit.record_bytes);

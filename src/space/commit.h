@@ -21,14 +21,17 @@ struct commit {
     size_t vast_coming;   /* atomic: O2 */
     size_t vast_count;    /* under the page heap's lock */
     size_t guarded_bytes; /* atomic: pages of guarded blocks (guard/guarded.h) */
-    const size_t *clean_pages[PAGE_HEAP_MAX]; /* of each page heap; constant once counted */
-    unsigned heap_count;                      /* atomic */
+    struct commit_pages {
+        const size_t *open, *clean; /* of a page heap; constant once counted */
+    } pages[PAGE_HEAP_MAX];
+    unsigned heap_count; /* atomic */
 };
 
 extern PRIVATE struct commit commit;
 
-/* A page heap counts its clean free pages there, under its lock. */
-void commit_add_heap(const size_t *clean_pages);
+/* A page heap counts its pages and the clean ones of them there, under its lock: what it opens as
+ * clean first, so that growth never looks as if something was taken. */
+void commit_add_heap(const size_t *open_pages, const size_t *clean_pages);
 
 size_t commit_used_bytes(void);
 INLINE bool commit_is_limited(void)

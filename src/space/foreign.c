@@ -74,7 +74,7 @@ static uint32_t find_page(const void *address)
     extent = extent_at(at);
     offset = (uintptr_t)address - (uintptr_t)LOAD(extent->base);
     if (offset >= extent_bytes(extent)) return 0;
-    return extent->first + 1 + (uint32_t)min_size(offset >> space.page_shift, LOAD(extent->last));
+    return extent->before + 1 + (uint32_t)min_size(offset >> space.page_shift, LOAD(extent->last));
 }
 
 uint32_t foreign_page_at(const void *address)
@@ -109,7 +109,7 @@ char *foreign_page_address(uint32_t page)
 {
     const struct foreign_extent *extent = extent_of_number(page);
 
-    return RELAXED_LOAD(extent->base) + ((size_t)(page - extent->first - 1) << space.page_shift);
+    return RELAXED_LOAD(extent->base) + ((size_t)(page - extent->before - 1) << space.page_shift);
 }
 
 /* ---- arrays ---- */
@@ -193,14 +193,14 @@ static struct foreign_extent *make_foreign(uint32_t numbers)
     struct foreign_extent *extent = meta_take(sizeof *extent);
 
     if (extent == NULL) return NULL;
-    extent->first = take_numbers(numbers);
+    extent->before = take_numbers(numbers);
     extent->numbers = numbers;
-    if (extent->first == 0) {
+    if (extent->before == 0) {
         meta_give(extent, sizeof *extent);
         return NULL;
     }
     for (uint32_t at = 0; at < numbers; at += FOREIGN_UNIT)
-        foreign.units.at[unit_of(extent->first + at)] = meta_number(extent);
+        foreign.units.at[unit_of(extent->before + at)] = meta_number(extent);
     return extent;
 }
 
@@ -280,9 +280,9 @@ static uint32_t add_foreign(char *base, size_t pages, size_t numbered)
         return 0;
     extent = take_foreign((uint32_t)numbers_for(numbered));
     if (extent == NULL) return 0;
-    __builtin_memset(page_record(extent->first), 0, (numbered + 2) * sizeof(struct page));
+    __builtin_memset(page_record(extent->before), 0, (numbered + 2) * sizeof(struct page));
     insert_in_order(extent, base, pages, numbered);
-    return extent->first + 1;
+    return extent->before + 1;
 }
 
 static uint32_t add_locked(char *base, size_t pages, size_t numbered)
@@ -319,13 +319,13 @@ void foreign_show(uint32_t page, char *base, size_t pages)
     lock_give(&space.lock);
 }
 
-void foreign_remove(uint32_t first)
+void foreign_remove(uint32_t page)
 {
-    struct foreign_extent *extent = extent_of_number(first);
+    struct foreign_extent *extent = extent_of_number(page);
     unsigned length = length_index(extent->numbers);
 
     lock_take(&space.lock);
-    check(extent->pages != 0 && extent->first + 1 == first);
+    check(extent->pages != 0 && extent->before + 1 == page);
     remove_from_order(extent);
     extent->next = foreign.unused[length];
     foreign.unused[length] = meta_number(extent);
@@ -346,7 +346,7 @@ void foreign_visit_whole(void (*visit)(enum page_state state, size_t pages, void
 {
     lock_take(&space.lock);
     for (uint32_t i = 0; i < foreign.count && commit.vast_count != 0; i++)
-        if (page_record(extent_at(i)->first + 1)->state == PAGE_VAST)
+        if (page_record(extent_at(i)->before + 1)->state == PAGE_VAST)
             visit(PAGE_LARGE, extent_at(i)->pages, context);
     lock_give(&space.lock);
 }
@@ -363,13 +363,13 @@ void foreign_check(void)
         require(extent->pages != 0 && extent->last < extent->pages); /* P1 */
         require(extent->last + 3 <= extent->numbers);                /* P1 */
         require((uintptr_t)extent->base >= end);                     /* P1 */
-        require(extent->first >= space.foreign_from);                /* P2 */
+        require(extent->before >= space.foreign_from);               /* P2 */
         require(
             !regions_share_slots((struct os_range){ extent->base, extent_bytes(extent) })); /* P3 */
         for (uint32_t at = 0; at < extent->numbers; at += FOREIGN_UNIT)
-            require(extent_of_number(extent->first + at) == extent); /* P2 */
+            require(extent_of_number(extent->before + at) == extent); /* P2 */
         end = (uintptr_t)extent->base + extent_bytes(extent);
-        if (page_record(extent->first + 1)->state != PAGE_VAST) continue;
+        if (page_record(extent->before + 1)->state != PAGE_VAST) continue;
         vast += extent_bytes(extent);
         vast_count++;
     }

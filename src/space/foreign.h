@@ -27,7 +27,7 @@ struct foreign_extent {
     char *base;       /* under the lock */
     size_t pages;     /* under the lock; 0: not in use */
     size_t last;      /* under the lock: this page and those after it have one number */
-    uint32_t first;   /* constant: the unused number before its first page */
+    uint32_t before;  /* constant: the unused number before its first page */
     uint32_t numbers; /* constant: multiple of FOREIGN_UNIT */
     uint32_t next;    /* under the lock: an unused one of that length, by its record's number */
 };
@@ -44,12 +44,12 @@ uint32_t foreign_add(char *base, size_t pages);
  * pages. */
 uint32_t foreign_add_whole(char *base, size_t pages);
 /* The numbers are nobody's again. */
-void foreign_remove(uint32_t first);
+void foreign_remove(uint32_t page);
 
 /* Of what was added as a whole, around a change of its length or place: at no address, and where it
  * is then. */
-void foreign_hide(uint32_t first);
-void foreign_show(uint32_t first, char *base, size_t pages);
+void foreign_hide(uint32_t page);
+void foreign_show(uint32_t page, char *base, size_t pages);
 /* Calls `visit` for each vast block (vast.h), as PAGE_LARGE. */
 void foreign_visit_whole(void (*visit)(enum page_state state, size_t pages, void *context),
                          void *context);

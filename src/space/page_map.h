@@ -5,9 +5,9 @@
  * (slabs/size_class.h); 0 for everything that is not a slab: NULL, large blocks, memory that is not
  * prairie's.
  * When the address space is too narrow to reserve it, the mask is 0: every look-up then finds the
- * one byte that says 0, and the unlikely branch finds the class in the page map. Addresses beyond
- * what the kernel gives without being asked share the bytes of those below: no two stretches of
- * memory of ours do.
+ * one byte that says 0, and the unlikely branch finds the class in the page map. Addresses
+ * above the highest that the kernel gives unasked share bytes with lower ones; no region shares its
+ * bytes with any other memory of ours.
  *
  * The page map has one record a page of the address space:
  *
@@ -23,7 +23,8 @@
  *     in the first page of a sampled block, of one of a manual arena and of a vast one, and in the
  *     last page of a hardened one
  * Written under the page heap's lock, except slab and class_at (under the arena's lock, while the
- * run belongs to the arena).
+ * run belongs to the arena), the marks in bin_index, and what a cached or a hardened run keeps in
+ * its records (by who holds it).
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_SPACE_PAGE_MAP_H
@@ -54,8 +55,9 @@ _Static_assert(PAGE_DIRTY % 2 == 0 && PAGE_CLEAN == PAGE_DIRTY + 1
                    && PAGE_SUPPLIED_CLEAN == PAGE_SUPPLIED_DIRTY + 1,
                "free states are pairs of an even number and the next one");
 
-/* The first page of a large block that the page heap counts; that of any large block. */
+/* Does a large block begin here that large_pages counts? */
 INLINE bool is_large_state(uint8_t state) { return state == PAGE_LARGE || state == PAGE_SAMPLED; }
+/* Does any large block begin here, a manual or a vast one too? */
 INLINE bool is_block_state(uint8_t state)
 {
     return is_large_state(state) || state == PAGE_MANUAL || state == PAGE_VAST;
@@ -90,7 +92,7 @@ struct page {
 /* In bin_index of a large run that is hardened (heap/hardened.h). Written by who holds the
  * block. */
 #define PAGE_HARDENED ((uint16_t)0x4000)
-/* In bin_index of a large run whose next page is a fence (run_lease_for). Written by who holds
+/* In bin_index of a large run whose next page is a fence (page_heap/run_fence.h). Written by who holds
  * it. */
 #define PAGE_FENCED ((uint16_t)0x2000)
 /* In bin_index of a large run: its block is staggered (heap/large.c), and so many usable bytes

@@ -40,7 +40,7 @@ struct space {
     size_t reserved_bytes;    /* under lock: address space taken, all kinds */
     size_t open_bytes;        /* under lock: of all regions */
     uint32_t next_number;     /* under lock: no region has this number or a later one */
-    uint32_t foreign_from;    /* sinks under lock: foreign extents have those from here on */
+    uint32_t foreign_from;    /* falls under lock: foreign extents have those from here on */
     size_t block_bytes_max;   /* constant after space_start: no block has more */
     struct lock lock;
     struct region region[REGION_COUNT_MAX];

@@ -240,7 +240,7 @@ static void near_a_limit_it_is_not_asked(void **state)
 {
     (void)state;
     start_threads(2);
-    purge_set_hard(true);
+    purge_keep_none(true);
     breathe(burst_pages());
     assert_false(fake_thread_waits());
     assert_int_equal(dirty_pages(), 0);

@@ -11,7 +11,6 @@
 static bool has_own_files;
 
 bool linux_has_own_files(void) { return has_own_files; }
-char *linux_write_number(char *at, unsigned long number) { return at + sprintf(at, "%lu", number); }
 
 /* ---- files ---- */
 
@@ -204,6 +203,16 @@ static void what_is_closed_meanwhile_is_no_copy(void **state)
     expect("", "words\n", "");
 }
 
+/* The one line that says why the process ends. */
+static void a_message_that_signals_interrupt_is_written(void **state)
+{
+    (void)state;
+    start_copy();
+    answer(SYS_write, -EINTR, 3);
+    say();
+    expect("words\n", "", "");
+}
+
 /* ---- with descriptors of its own ---- */
 
 /* The program's are asked for by their numbers. */
@@ -275,7 +284,8 @@ UNIT_MAIN(UNIT_TEST(without_a_copy_the_standard_error_is_told),
           UNIT_TEST(a_file_is_known_by_device_and_number),
           UNIT_TEST(where_files_are_not_known_the_copy_is_trusted),
           UNIT_TEST(what_cannot_be_told_at_once_is_the_same),
-          UNIT_TEST(what_is_closed_meanwhile_is_no_copy), UNIT_TEST(own_files_lead_to_the_programs),
-          UNIT_TEST(own_files_lead_to_sockets),
+          UNIT_TEST(what_is_closed_meanwhile_is_no_copy),
+          UNIT_TEST(a_message_that_signals_interrupt_is_written),
+          UNIT_TEST(own_files_lead_to_the_programs), UNIT_TEST(own_files_lead_to_sockets),
           UNIT_TEST(what_may_not_be_asked_for_is_opened_by_name),
           UNIT_TEST(an_older_kernel_opens_by_name))

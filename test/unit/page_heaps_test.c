@@ -224,9 +224,9 @@ static void who_purges_passes_by_the_others(void **state)
     assert_true(purge[2].calls > 0);
     check_runs();
     taken = page_heap[1].lock.taken;
-    purge_mode.is_hard = true;
+    purge_mode.keeps_none = true;
     purge_past_triggers();
-    purge_mode.is_hard = false;
+    purge_mode.keeps_none = false;
     assert_true(page_heap[1].lock.taken > taken);
     assert_int_equal(all_dirty(), 0);
 }

@@ -148,9 +148,9 @@ static void a_limit_that_is_near_leaves_no_larger_budget(void **state)
 {
     (void)state;
     start_small();
-    purge_set_hard(true);
+    purge_keep_none(true);
     breathe_where_nothing_may_stay();
-    purge_set_hard(false);
+    purge_keep_none(false);
     fake_clock_ms(10000);
     breathe(burst_pages());
     assert_int_equal(dirty_pages(), kept_of(burst_pages()));

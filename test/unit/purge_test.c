@@ -29,7 +29,7 @@ static void nobody_looks_at_what_any_budget_keeps(void **state)
     assert_int_equal(purge[0].peak_pages, 0);
     run_return(lease(pages_of_bytes(PURGE_KEEP_BYTES) + 1));
     assert_true(page_heaps_past_trigger);
-    purge_set_hard(true);
+    purge_keep_none(true);
     run_return(lease(1));
     assert_true(page_heaps_past_trigger);
     assert_false(purge_is_within_budget());

@@ -345,7 +345,7 @@ static void stalls_are_seen_by_the_helper_and_told_by_a_thread(void **state)
     assert_string_equal(told.conditions, "L");
     assert_non_null(prairie_malloc(20000));
     assert_string_equal(told.conditions, "L");
-    assert_false(RELAXED_LOAD(purge_mode.is_hard));
+    assert_false(RELAXED_LOAD(purge_mode.keeps_none));
 }
 
 /* Not even a block that comes from what the thread keeps is given before. */
@@ -483,8 +483,19 @@ static void pages_between_blocks_stay_for_other_limits(void **state)
     limits_set_soft(commit_used_bytes() / 2);
     decay_look_at_limits_from(0);
     spare_block(20000);
-    assert_true(RELAXED_LOAD(purge_mode.is_hard)); /* somebody has looked */
+    assert_true(RELAXED_LOAD(purge_mode.keeps_none)); /* somebody has looked */
     assert_int_equal(pages_gone(), 0);
+}
+
+/* limit_group:false, when a constructor had it read already. */
+static void a_group_that_is_followed_no_more_is_no_limit(void **state)
+{
+    (void)state;
+    follow_group(64 * MiB, 40 * MiB);
+    (void)limits_look();
+    assert_in_range(limits_room_bytes(), 1, 24 * MiB);
+    RELAXED_STORE(limits.follows_group, false);
+    assert_int_equal(limits_room_bytes(), SIZE_MAX);
 }
 
 UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told),
@@ -507,4 +518,5 @@ UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told),
           UNIT_TEST(the_helper_stays_for_listeners),
           UNIT_TEST(pages_between_blocks_go_when_nobody_listens),
           UNIT_TEST(pages_between_blocks_stay_while_somebody_listens),
-          UNIT_TEST(pages_between_blocks_stay_for_other_limits))
+          UNIT_TEST(pages_between_blocks_stay_for_other_limits),
+          UNIT_TEST(a_group_that_is_followed_no_more_is_no_limit))

@@ -419,10 +419,10 @@ static void beyond_the_soft_limit_nothing_stays_dirty(void **state)
     for (unsigned i = 0; i < 8; i++) assert_non_null(block[i] = prairie_malloc(256 * KiB));
     prairie_free(block[0]);
     assert_true(page_heap->free_pages[FREE_DIRTY] << space.page_shift < 64 * KiB);
-    assert_true(RELAXED_LOAD(purge_mode.is_hard));
+    assert_true(RELAXED_LOAD(purge_mode.keeps_none));
     for (unsigned i = 1; i < 8; i++) prairie_free(block[i]);
     prairie_free(prairie_malloc(20000)); /* looks, and sees that all is well */
-    assert_false(RELAXED_LOAD(purge_mode.is_hard));
+    assert_false(RELAXED_LOAD(purge_mode.keeps_none));
 }
 
 UNIT_MAIN(
