@@ -4,6 +4,7 @@
 #include "arena_set.h"
 
 #include "../base/options.h"
+#include "../policy/limits.h"
 #include "sparse.h"
 
 struct arena *arenas[ARENA_INDEX_END] SPARSE_BUT_FIRST;
@@ -118,10 +119,30 @@ static unsigned next_index; /* atomic: threads that have been placed */
 /* The words of percpu_arena. */
 enum { PERCPU_DISABLED, PERCPU, PERCPU_OF_CORE };
 
+static unsigned cores_left; /* atomic: by control groups; 0: nobody has looked */
+
+/* How many arenas threads are spread over. A container may have the time of two of the machine's
+ * cores, and run on each of them now and then: an arena for each would hold memory for nobody. To
+ * look at groups takes as long as to start two threads, so that it waits for the third. */
+enum { UNASKED_MAX = 2 };
+static unsigned choices_now(void)
+{
+    unsigned choices = arena_choices(), cores = RELAXED_LOAD(cores_left);
+
+    if (choices <= UNASKED_MAX || option_arenas() != 0 || option_is_set(OPTION_PERCPU_ARENA))
+        return choices;
+    if (unlikely(cores == 0)) {
+        cores = limits_core_quota();
+        cores = cores == 0 ? ARENA_COUNT_MAX : cores > UNASKED_MAX ? cores : UNASKED_MAX;
+        RELAXED_STORE(cores_left, cores);
+    }
+    return cores < choices ? cores : choices;
+}
+
 /* The arena of the core that we run on. */
 static unsigned place_by_core(void)
 {
-    unsigned core = os_core_current(), count = arena_choices();
+    unsigned core = os_core_current(), count = choices_now();
 
     if (option_value(OPTION_PERCPU_ARENA) == PERCPU_OF_CORE) count = (count + 1) / 2;
     return arena_first + core % count;
@@ -131,7 +152,8 @@ static unsigned place_new_thread(void)
 {
     unsigned turn = __atomic_fetch_add(&next_index, 1, __ATOMIC_RELAXED);
 
-    return turn < arena_choices() ? arena_first + turn : place_by_core();
+    if (turn < UNASKED_MAX && turn < arena_choices()) return arena_first + turn;
+    return turn < choices_now() ? arena_first + turn : place_by_core();
 }
 
 static struct arena *take_arena(struct arena *arena)

@@ -34,7 +34,8 @@ OPTION(
     "`opt.background_thread` reads true only where somebody asked for it.")
 OPTION(NARENAS, UNSIGNED, OBEYED, "narenas", 0, 0, UINT32_MAX, "",
        "How many arenas there may be, at most 256; 0 or `default` means one for each core the "
-       "program may use.")
+       "program may use. Then threads share no more of them than their control group has cores' "
+       "time for, but two at least.")
 OPTION(PERCPU_ARENA, CHOICE, OBEYED, "percpu_arena", 0, 0, 2, "disabled\0percpu\0phycpu\0",
        "`percpu`: take the arena of the core a thread runs on each time it needs one; `phycpu`: "
        "core n and core n + half of all cores share one, as the two threads of a processor's core "

@@ -1,4 +1,5 @@
-/* linux_group.c - what control groups leave to the process, and how long it waits for memory.
+/* linux_group.c - what control groups leave to the process of memory and of processor time, and how
+ * long it waits for memory.
  *
  * Of both versions of control groups: the process's own group and all groups above it are read,
  * because each may have a limit. Files are opened, read and closed each time, so that no descriptor
@@ -123,9 +124,26 @@ static const char *path_after(const char *label, size_t *bytes)
     return at;
 }
 
+enum controller { MEMORY, PROCESSOR };
+
+/* Of a group of version 1. NULL: the controller is one of version 2, or of none. */
+static const char *path_of(enum controller controller, size_t *bytes)
+{
+    const char *path;
+
+    if (controller == MEMORY) return path_after(":memory:", bytes);
+    path = path_after(":cpu,cpuacct:", bytes);
+    return path != NULL ? path : path_after(":cpu:", bytes);
+}
+
+static bool extend_by_controller(enum controller controller)
+{
+    return controller == MEMORY ? extend_name("/memory", 7) : extend_name("/cpu", 4);
+}
+
 /* Finds the folder of the process's own group. In a container that sees only its own groups the
  * path may not be there; its part of the tree is then the tree. */
-static bool find_folder(void)
+static bool find_folder(enum controller controller)
 {
     const char *path;
     size_t bytes = 0;
@@ -135,16 +153,25 @@ static bool find_folder(void)
         group_reader.failed = true; /* also where /proc is gone, as after a chroot */
         return false;
     }
-    path = path_after(":memory:", &bytes);
+    path = path_of(controller, &bytes);
     group_reader.second = path == NULL;
     if (path == NULL) path = path_after("0::", &bytes);
     if (path == NULL || !extend_name(group_tree, __builtin_strlen(group_tree))) return false;
-    if (!group_reader.second && !extend_name("/memory", 7)) return false;
+    if (!group_reader.second && !extend_by_controller(controller)) return false;
     group_reader.tree_bytes = group_reader.name_bytes;
     if (!extend_name(path, bytes)) return false;
     /* Of a group of threads it cannot be read. */
     if (!visit_in_folder("cgroup.procs", can_open))
         group_reader.name_bytes = group_reader.tree_bytes;
+    return true;
+}
+
+/* To the folder of the group above. False: this is the highest. */
+static bool go_up(void)
+{
+    if (group_reader.name_bytes <= group_reader.tree_bytes) return false;
+    do group_reader.name_bytes--;
+    while (group_reader.name[group_reader.name_bytes] != '/');
     return true;
 }
 
@@ -185,18 +212,44 @@ struct os_group os_group_memory(void)
     struct os_group tightest = { SIZE_MAX, SIZE_MAX, false };
 
     group_reader.failed = false;
-    if (!find_folder()) return or_failed(tightest);
-    for (;;) {
+    if (!find_folder(MEMORY)) return or_failed(tightest);
+    do {
         size_t limit = limit_of_folder();
 
         if (limit != SIZE_MAX) {
             size_t room = limit - min_size(limit, used_of_folder());
             if (room < tightest.room_bytes) tightest = (struct os_group){ limit, room, false };
         }
-        if (group_reader.name_bytes <= group_reader.tree_bytes) return or_failed(tightest);
-        do group_reader.name_bytes--;
-        while (group_reader.name[group_reader.name_bytes] != '/');
+    } while (go_up());
+    return or_failed(tightest);
+}
+
+/* Microseconds of processor time, and the period that they are for; "max" or -1: no limit. 0: none
+ * is known. */
+static unsigned cores_of_folder(void)
+{
+    uint64_t quota = UINT64_MAX, period = UINT64_MAX;
+
+    if (read_in_folder(group_reader.second ? "cpu.max" : "cpu.cfs_quota_us")) {
+        quota = number_after("");
+        if (group_reader.second) period = number_after(" ");
+        else if (read_in_folder("cpu.cfs_period_us")) period = number_after("");
     }
+    if (quota == UINT64_MAX || period == UINT64_MAX || quota == 0 || period == 0) return 0;
+    return quota / period < UINT16_MAX ? (unsigned)((quota - 1) / period) + 1 : 0;
+}
+
+unsigned os_core_quota(void)
+{
+    unsigned least = 0;
+
+    if (!find_folder(PROCESSOR)) return 0;
+    do {
+        unsigned cores = cores_of_folder();
+
+        if (cores != 0 && (least == 0 || cores < least)) least = cores;
+    } while (go_up());
+    return least;
 }
 
 /* "some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS" is the first line. */
@@ -204,7 +257,7 @@ uint64_t os_stalled_us(void)
 {
     uint64_t total;
 
-    if (!find_folder() || !group_reader.second || !read_in_folder("memory.pressure"))
+    if (!find_folder(MEMORY) || !group_reader.second || !read_in_folder("memory.pressure"))
         if (!read_text(pressure_of_machine)) return 0;
     total = number_after("total=");
     return total == UINT64_MAX ? 0 : total;

@@ -98,7 +98,10 @@ uint64_t os_stalled_us(void);
 /* That nobody outside can know; on Windows made of the clocks, the process' number and
  * addresses. */
 uint64_t os_random(void);
-unsigned os_core_count(void);   /* that this process may run on; at least 1 */
+unsigned os_core_count(void); /* that this process may run on; at least 1 */
+/* So many cores' time, rounded up, is what control groups leave to the process; 0: all, or it cannot
+ * be told. One caller at a time, as for os_group_memory. */
+unsigned os_core_quota(void);
 unsigned os_core_current(void); /* any number; the caller reduces it */
 uint64_t os_now_ms(void);       /* since some fixed moment; never goes back */
 /* NULL when unset, or when the program runs with more rights than its user. */

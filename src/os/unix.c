@@ -157,6 +157,7 @@ void os_huge_page_mode(char *text, size_t room_bytes)
 /* ---- limits and facts ---- */
 
 /* There are no groups with a limit of their own. */
+unsigned os_core_quota(void) { return 0; }
 struct os_group os_group_memory(void) { return (struct os_group){ SIZE_MAX, SIZE_MAX, false }; }
 uint64_t os_stalled_us(void) { return 0; }
 

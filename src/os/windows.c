@@ -249,6 +249,8 @@ static size_t job_used(void)
 }
 
 /* Limits of the job, and the system's of all that is committed. */
+unsigned os_core_quota(void) { return 0; }
+
 struct os_group os_group_memory(void)
 {
     struct os_group tightest = { SIZE_MAX, SIZE_MAX, false };

@@ -234,6 +234,16 @@ void limits_know_group(void)
     lock_give(&limits.lock);
 }
 
+unsigned limits_core_quota(void)
+{
+    unsigned cores;
+
+    lock_take(&limits.lock);
+    cores = os_core_quota();
+    lock_give(&limits.lock);
+    return cores;
+}
+
 enum limits_state limits_look(void)
 {
     enum limits_state state = LIMITS_CALM;

@@ -61,6 +61,8 @@ INLINE size_t limits_hard(void) { return RELAXED_LOAD(commit.limit_bytes); }
 size_t limits_room_bytes(void);
 /* Looks, if nobody has. Called without a lock. */
 void limits_know_group(void);
+/* How many cores' time the group leaves to the process; 0: all, or it cannot be told. */
+unsigned limits_core_quota(void);
 /* A slab's pages that went to the kernel may be used again. True: it is time for a look. */
 bool limits_note_retaken(size_t pages);
 

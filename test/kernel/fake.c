@@ -36,6 +36,7 @@ static struct {
     uint64_t purged_bytes, moved_bytes, touched_bytes;
     size_t group_limit_bytes, group_used_bytes, own_bytes;
     bool group_fails, copied;
+    unsigned core_quota, core_quota_asked;
     uint64_t stalled_us, first_touch_us;
     const void *first_touched;
     enum fake_purge purge_does;
@@ -544,6 +545,11 @@ size_t os_own_bytes(void) { return fake.own_bytes; }
 uint64_t os_stalled_us(void) { return fake.stalled_us; }
 
 unsigned os_core_count(void) { return fake.core_count; }
+unsigned os_core_quota(void)
+{
+    fake.core_quota_asked++;
+    return fake.core_quota;
+}
 unsigned os_core_current(void) { return RELAXED_LOAD(fake.core_current); }
 /* Nothing of a fake reservation is ever sealed. */
 bool os_forbid_writes(struct os_range range)
@@ -758,6 +764,8 @@ void fake_group(size_t limit_bytes, size_t used_bytes)
 }
 
 void fake_group_fails(bool failing) { fake.group_fails = failing; }
+void fake_core_quota(unsigned cores) { fake.core_quota = cores; }
+unsigned fake_core_quota_asked(void) { return fake.core_quota_asked; }
 void fake_own(size_t bytes) { fake.own_bytes = bytes; }
 void fake_stall(uint64_t more_us) { fake.stalled_us += more_us; }
 

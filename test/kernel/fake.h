@@ -70,6 +70,8 @@ void fake_setting(const char *name, const char *value); /* the one setting there
 /* At any time. SIZE_MAX (the default): the group has no limit. */
 void fake_group(size_t limit_bytes, size_t used_bytes);
 void fake_group_fails(bool failing); /* its files cannot be opened */
+void fake_core_quota(unsigned cores);
+unsigned fake_core_quota_asked(void); /* so often */
 /* At any time. SIZE_MAX (the default): all that prairie may have touched is there. */
 void fake_own(size_t bytes);
 void fake_first_touch_us(uint64_t us); /* how long each takes from now on: 0 */

@@ -145,9 +145,73 @@ static void without_memory_a_busy_arena_is_waited_for(void **state)
     assert_null(arenas[2]);
 }
 
+/* Groups are looked at once, and not for two threads. */
+static void expect_spread_over(unsigned arena_count, unsigned cores)
+{
+    fake_core_quota(cores);
+    start();
+    fake_core_current(3);
+    for (unsigned i = 0; i < 2; i++) assert_int_equal(choose(NULL)->index, i);
+    assert_int_equal(fake_core_quota_asked(), 0);
+    for (unsigned i = 2; i < arena_count; i++) assert_int_equal(choose(NULL)->index, i);
+    for (unsigned core = 0; core < 2 * ARENAS; core++) {
+        fake_core_current(core);
+        assert_int_equal(choose(NULL)->index, core % arena_count);
+    }
+    assert_int_equal(fake_core_quota_asked(), 1);
+    assert_int_equal(arena_limit, ARENAS);
+}
+
+static void threads_are_spread_over_as_many_arenas_as_a_group_has_cores(void **state)
+{
+    (void)state;
+    expect_spread_over(3, 3);
+}
+
+static void a_group_of_one_core_has_two_arenas(void **state)
+{
+    (void)state;
+    expect_spread_over(2, 1);
+}
+
+static void a_group_with_more_cores_than_there_are_changes_nothing(void **state)
+{
+    (void)state;
+    fake_core_quota(ARENAS + 1);
+    start();
+    for (unsigned i = 0; i < ARENAS; i++) assert_int_equal(choose(NULL)->index, i);
+}
+
+/* Nor is it looked at. */
+static void who_says_how_many_arenas_there_are_gets_them(void **state)
+{
+    (void)state;
+    fake_core_quota(2);
+    options_parse("narenas:3", "test");
+    start();
+    for (unsigned i = 0; i < 3; i++) assert_int_equal(choose(NULL)->index, i);
+    assert_int_equal(fake_core_quota_asked(), 0);
+}
+
+static void with_an_arena_for_each_core_a_groups_cores_do_not_count(void **state)
+{
+    (void)state;
+    fake_core_quota(2);
+    options_parse("percpu_arena:percpu", "test");
+    start();
+    fake_core_current(3);
+    assert_int_equal(choose(NULL)->index, 3);
+    assert_int_equal(fake_core_quota_asked(), 0);
+}
+
 UNIT_MAIN(UNIT_TEST(the_first_threads_are_spread), UNIT_TEST(arenas_are_made_when_first_chosen),
           UNIT_TEST(a_thread_stays_where_it_was),
           UNIT_TEST(a_thread_that_finds_its_arena_busy_goes_to_its_core),
           UNIT_TEST(a_thread_waits_for_the_arena_of_its_core),
           UNIT_TEST(without_memory_the_first_arena_serves_all),
-          UNIT_TEST(without_memory_a_busy_arena_is_waited_for))
+          UNIT_TEST(without_memory_a_busy_arena_is_waited_for),
+          UNIT_TEST(threads_are_spread_over_as_many_arenas_as_a_group_has_cores),
+          UNIT_TEST(a_group_of_one_core_has_two_arenas),
+          UNIT_TEST(a_group_with_more_cores_than_there_are_changes_nothing),
+          UNIT_TEST(who_says_how_many_arenas_there_are_gets_them),
+          UNIT_TEST(with_an_arena_for_each_core_a_groups_cores_do_not_count))

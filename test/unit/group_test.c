@@ -203,6 +203,68 @@ static void a_group_of_threads(void **state)
     expect_group(1000000, 701000);
 }
 
+/* ---- processor time ---- */
+
+static void expect_cores(unsigned cores)
+{
+    unsigned told = os_core_quota();
+
+    remove_tree();
+    assert_int_equal(told, cores);
+}
+
+static void a_part_of_a_core_counts_as_one_more(void **state)
+{
+    const struct {
+        const char *text;
+        unsigned cores;
+    } quotas[] = { { "200000 100000\n", 2 }, { "200001 100000\n", 3 }, { "1000 100000\n", 1 },
+                   { "max 100000\n", 0 },    { "0 100000\n", 0 },      { "100000\n", 0 } };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof quotas / sizeof quotas[0]; i++) {
+        start_tree("0::/shop\n");
+        put("cgroup.procs", "");
+        put("shop/cgroup.procs", "1\n");
+        put("shop/cpu.max", quotas[i].text);
+        expect_cores(quotas[i].cores);
+    }
+}
+
+static void the_least_of_nested_groups_counts(void **state)
+{
+    (void)state;
+    start_tree("0::/shop/till/drawer\n");
+    put("shop/till/drawer/cgroup.procs", "1\n");
+    put("shop/cpu.max", "300000 100000\n");
+    put("shop/till/cpu.max", "max 100000\n");
+    put("shop/till/drawer/cpu.max", "800000 100000\n");
+    expect_cores(3);
+}
+
+static void processor_time_of_the_first_version(void **state)
+{
+    const char *const lines[] = { "4:cpu,cpuacct:/shop\n0::/\n", "4:cpu:/shop\n0::/\n" };
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        start_tree(lines[i]);
+        put("cpu/shop/cgroup.procs", "1\n");
+        put("cpu/shop/cpu.cfs_quota_us", "150000\n");
+        put("cpu/shop/cpu.cfs_period_us", "100000\n");
+        put("cpu/cpu.cfs_quota_us", "-1\n");
+        put("cpu/cpu.cfs_period_us", "100000\n");
+        expect_cores(2);
+    }
+}
+
+static void without_groups_all_cores_are_there(void **state)
+{
+    (void)state;
+    start_tree("");
+    expect_cores(0);
+}
+
 /* For want of descriptors. Where there is nothing to be opened nothing failed. */
 static void what_cannot_be_opened_is_no_answer(void **state)
 {
@@ -395,6 +457,10 @@ int main(int argc, char **argv)
         UNIT_TEST(no_limit_anywhere),
         UNIT_TEST(a_long_text_of_the_first_version),
         UNIT_TEST(a_group_of_threads),
+        UNIT_TEST(a_part_of_a_core_counts_as_one_more),
+        UNIT_TEST(the_least_of_nested_groups_counts),
+        UNIT_TEST(processor_time_of_the_first_version),
+        UNIT_TEST(without_groups_all_cores_are_there),
         UNIT_TEST(what_cannot_be_opened_is_no_answer),
         UNIT_TEST(no_limit_in_the_first_version),
         UNIT_TEST(the_inner_of_two_that_are_as_tight),

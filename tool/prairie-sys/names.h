@@ -321,6 +321,7 @@
 #define lengths_of_epoch prairie_own_lengths_of_epoch
 #define limits prairie_own_limits
 #define limits_are_clear prairie_own_limits_are_clear
+#define limits_core_quota prairie_own_limits_core_quota
 #define limits_count_pages prairie_own_limits_count_pages
 #define limits_know_group prairie_own_limits_know_group
 #define limits_look prairie_own_limits_look
@@ -410,6 +411,7 @@
 #define os_copy_checked prairie_own_os_copy_checked
 #define os_core_count prairie_own_os_core_count
 #define os_core_current prairie_own_os_core_current
+#define os_core_quota prairie_own_os_core_quota
 #define os_exit prairie_own_os_exit
 #define os_fence prairie_own_os_fence
 #define os_file_close prairie_own_os_file_close
