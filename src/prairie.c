@@ -7,9 +7,8 @@
  * PRAIRIE_OS_ELSEWHERE  who links this file brings another kernel along (test/kernel/fake.c)
  * PRAIRIE_KERNEL_GATE  every system call passes a function of who links this file
  *                    (test/fault/gate.c)
- * PRAIRIE_OWN_NAMES  only the prairie_ names, not malloc's own; 2: and the control tree behind
- * them,
- *                    options included (tool/prairie-sys)
+ * PRAIRIE_OWN_NAMES  only the prairie_ names, not malloc's own; 2: with the control tree and the
+ *                    options (tool/prairie-sys)
  * PRAIRIE_PREFIX     the names will get this prefix (cmake/prefix.cmake): those of the C library's
  *                    own and C++'s are left out
  * PRAIRIE_QUANTUM    8: the size classes of slabs/size_classes_8.h, whose blocks malloc itself may

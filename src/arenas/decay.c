@@ -290,6 +290,8 @@ void decay_keep_looking(void)
     if (RELAXED_LOAD(decay.background_runs)) wake_background();
 }
 
+void decay_keep_no_longer(void) { RELAXED_STORE(decay.kept, false); }
+
 void decay_resume_looking(void)
 {
     if (RELAXED_LOAD(decay.kept) && RELAXED_LOAD(decay.threads) > 1 && option_background_thread())

@@ -61,6 +61,8 @@ INLINE_READS_UNLOCKED bool decay_limits_are_due(size_t growth)
 }
 /* The background thread stays while the program has threads: somebody waits for what it sees. */
 void decay_keep_looking(void);
+/* No longer: it ends as it did before. */
+void decay_keep_no_longer(void);
 /* Starts a background thread that is to stay, when there is none. Called without a lock. */
 void decay_resume_looking(void);
 
@@ -81,8 +83,9 @@ void decay_before_refusal(size_t pages);
 /* Has the kernel refused no background thread in the last second? */
 bool decay_may_ask(void);
 
-/* Before the locks of a fork are taken: a program of one thread ends its background thread. True:
- * there is no other thread, unless that one still runs though the time was up (decay_numbers). */
+/* Before the locks of a fork are taken: a program of one thread ends its background thread. True: no
+ * background thread runs; or that one was told to end, and may still run if the time was up
+ * (decay_numbers). The program may have other threads. */
 bool decay_before_fork(void);
 extern PRIVATE struct lock decay_lock; /* the background thread's life */
 /* In the child of a fork: the background thread is not there. */

@@ -179,12 +179,7 @@ bool thread_is_in_hooks(void)
 }
 
 /* Who is in hooks tells nobody when it comes back. */
-static void wait_for_others(void)
-{
-    static const uint32_t never = 0;
-
-    os_sleep(&never, 0, 1);
-}
+static void wait_for_others(void) { os_pause(1); }
 
 /* A call that began before may still use the table of then, which the program is about to drop. Two
  * threads in hooks might wait for each other, so that one which is in some waits for nobody. */

@@ -238,11 +238,10 @@ bool sparse_look(const uint32_t *stop, bool waits)
 /* Not for long: a signal handler may have interrupted who walks. */
 size_t sparse_purge_all(void)
 {
-    const uint32_t never_changes = 0;
     struct sparse_walk walk = { .all = true, .waits = true };
 
     for (unsigned ms = 0; OS_PURGES_IN_PLACE && !walk_arenas(&walk) && ms < AWAIT_WALK_MS_MAX; ms++)
-        os_sleep(&never_changes, 0, 1);
+        os_pause(1);
     return walk.purged << space.page_shift;
 }
 

@@ -193,7 +193,8 @@ static size_t bytes_of_type(unsigned type)
     switch (type) {
     case CONTROL_BOOL: return sizeof(bool);
     case CONTROL_UNSIGNED: return sizeof(unsigned);
-    case CONTROL_U64: return sizeof(uint64_t);
+    case CONTROL_U64:
+    case CONTROL_I64: return sizeof(uint64_t);
     default: return sizeof(void *);
     }
 }

@@ -29,6 +29,7 @@ enum control_type {
     CONTROL_SIZE,     /* size_t */
     CONTROL_SSIZE,    /* ssize_t */
     CONTROL_U64,      /* uint64_t */
+    CONTROL_I64,      /* int64_t */
     CONTROL_TEXT,     /* const char * */
     CONTROL_POINTER,  /* void * */
     CONTROL_ACTION,   /* nothing goes in or out */

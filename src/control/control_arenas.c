@@ -139,10 +139,7 @@ int serve_arena_option(struct control_call *call, enum option option)
     return is_there(call->index[0]) ? serve_option(call, option) : EFAULT;
 }
 
-/* Of an arena whose memory the program supplies: the longest extent that is asked for ahead of
- * need. For all others the heap grows by what is missing, at most 64 MiB ahead; so the limit is
- * kept and no more. */
-/* False: it has no hooks. */
+/* False: the arena has no hooks. */
 static bool serve_grow_limit_of(struct arena *arena, struct control_call *call)
 {
     struct extents *extents;
@@ -157,6 +154,8 @@ static bool serve_grow_limit_of(struct arena *arena, struct control_call *call)
     return extents != NULL;
 }
 
+/* The longest extent that an arena asks its hooks for ahead of need. Without hooks the value is kept
+ * and has no effect: the heap grows by what is missing, and by at most 64 MiB ahead of need. */
 int serve_grow_limit(struct control_call *call)
 {
     static size_t limit; /* under control_lock; 0: none was set */

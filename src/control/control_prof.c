@@ -79,7 +79,11 @@ int serve_prefix(struct control_call *call)
 {
     if (!profile.on) return ENOENT;
     if (!call->writes || call->new_value.text == NULL) return EINVAL;
-    return profile_set_prefix(call->new_value.text) ? 0 : EINVAL;
+    switch (profile_set_prefix(call->new_value.text)) {
+    case PREFIX_SET: return 0;
+    case PREFIX_IN_USE: return EAGAIN;
+    default: return EINVAL;
+    }
 }
 
 /* ---- the calling thread ---- */

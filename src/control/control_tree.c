@@ -28,9 +28,11 @@ static int serve_epoch(struct control_call *call)
     return numbers != NULL ? 0 : EAGAIN;
 }
 
+enum { BACKGROUND_THREADS_MAX = 4096 };
+
 static int serve_thread_limit(struct control_call *call)
 {
-    if (call->writes && call->new_value.size - 1 >= CONTROL_ARENAS_ALL) return EINVAL;
+    if (call->writes && call->new_value.size - 1 >= BACKGROUND_THREADS_MAX) return EINVAL;
     return serve_option(call, OPTION_MAX_BACKGROUND_THREADS);
 }
 

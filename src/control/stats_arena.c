@@ -11,6 +11,7 @@ void stats_value(struct report *report, unsigned type, union control_value value
     case CONTROL_BOOL: report_text(report, value.flag ? "true" : "false"); return;
     case CONTROL_TEXT: report_quoted(report, value.text); return;
     case CONTROL_SSIZE: report_signed(report, value.ssize); return;
+    case CONTROL_I64: report_signed(report, (int64_t)value.u64); return;
     case CONTROL_UNSIGNED: report_number(report, value.number); return;
     case CONTROL_SIZE: report_number(report, value.size); return;
     default: report_number(report, value.u64); return;
@@ -180,7 +181,7 @@ static void print_cells(struct report *report, const struct figures *figures,
     }
 }
 
-/* A line: what stands before its cells, or titles where `figures` is NULL. */
+/* A line: `before`, then cells, or titles where `figures` is NULL. */
 static void print_row_of(struct report *report, const struct figures *figures, const char *before,
                          int width, const struct column *columns, unsigned count)
 {

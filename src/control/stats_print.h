@@ -1,7 +1,7 @@
 /* stats_print.h - the statistics as text and JSON, in the words and sections of jemalloc's.
  *
  * The numbers are those of figures.h. What prairie has no number for is 0 where scripts expect a
- * key: requests one by one, owners of locks and the times they were waited for.
+ * key: small requests one by one, and changes of a lock's owner.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_CONTROL_STATS_PRINT_H

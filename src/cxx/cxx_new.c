@@ -153,16 +153,16 @@ INLINE void *new_from(size_t size, enum hardened_door door)
     return block != NULL ? block : new_unready(size, door);
 }
 
-NOINLINE static void *new_missed(size_t size) { return new_from(size, DOOR_NEW); }
+NOINLINE static void *new_by_kind(size_t size) { return new_from(size, DOOR_NEW); }
 
-NOINLINE static void *new_array_missed(size_t size) { return new_from(size, DOOR_NEW_ARRAY); }
+NOINLINE static void *new_array_by_kind(size_t size) { return new_from(size, DOOR_NEW_ARRAY); }
 
 /* As malloc_miss. */
 NOINLINE static void *new_miss(size_t size, struct front *front, size_t offset)
 {
     void *block = front_take_unseen(front, offset);
 
-    if (unlikely(block == NULL)) return new_missed(size);
+    if (unlikely(block == NULL)) return new_by_kind(size);
     return CHECKED ? misuse_note_take(block) : block;
 }
 
@@ -170,7 +170,7 @@ NOINLINE static void *new_array_miss(size_t size, struct front *front, size_t of
 {
     void *block = front_take_unseen(front, offset);
 
-    if (unlikely(block == NULL)) return new_array_missed(size);
+    if (unlikely(block == NULL)) return new_array_by_kind(size);
     return CHECKED ? misuse_note_take(block) : block;
 }
 
@@ -179,7 +179,7 @@ PUBLIC void *_Znwm(size_t size)
     struct front *front = thread_front();
     void *block;
 
-    if (unlikely(size > TABLE_BYTES_MAX)) return new_missed(size);
+    if (unlikely(size > TABLE_BYTES_MAX)) return new_by_kind(size);
     block = malloc_hit(front, size);
     if (unlikely(block == NULL)) return new_miss(size, front, offset_of_size[size]);
     return block;
@@ -190,7 +190,7 @@ PUBLIC void *_Znam(size_t size)
     struct front *front = thread_front();
     void *block;
 
-    if (unlikely(size > TABLE_BYTES_MAX)) return new_array_missed(size);
+    if (unlikely(size > TABLE_BYTES_MAX)) return new_array_by_kind(size);
     block = malloc_hit(front, size);
     if (unlikely(block == NULL)) return new_array_miss(size, front, offset_of_size[size]);
     return block;

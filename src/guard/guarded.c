@@ -302,11 +302,9 @@ void guarded_end_watch(void)
  * interrupted: what is read then may be half of one thing and half of another. */
 static bool pool_take_anywhere(void)
 {
-    const uint32_t nobody_wakes = 0;
-
     for (unsigned waits = 0; waits < LOCK_WAITS_MAX; waits++) {
         if (lock_try_anywhere(&guarded_lock)) return true;
-        os_sleep(&nobody_wakes, 0, LOCK_WAIT_MS);
+        os_pause(LOCK_WAIT_MS);
     }
     return false;
 }

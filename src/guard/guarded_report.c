@@ -129,11 +129,9 @@ static void say_history(struct report *report, const struct guarded_finding *fin
 /* Who waits too long goes on: the turn may be that of a thread that was ended. */
 static void begin_turn(void)
 {
-    const uint32_t nobody_wakes = 0;
-
     for (unsigned waits = 0; waits < TURN_WAITS_MAX; waits++) {
         if (__atomic_exchange_n(&saying.busy, 1, __ATOMIC_ACQUIRE) == 0) return;
-        os_sleep(&nobody_wakes, 0, TURN_WAIT_MS);
+        os_pause(TURN_WAIT_MS);
     }
 }
 

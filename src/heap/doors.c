@@ -156,7 +156,7 @@ static COLD void free_sized_unwatched(void *block, size_t size)
 }
 
 /* Of a class of which a sampled block lives, or a guarded one is watched, every sized free comes
- * here, but its magazine has room: 21 instructions, without a frame (docs/decisions/0014, 0032). */
+ * here, but its magazine has room, without a frame (docs/decisions/0014, 0032). */
 void free_sized_overflow(struct front *front, void *block, size_t size)
 {
     uint8_t offset = class_map_at(block);

@@ -214,7 +214,7 @@ void *large_lease_once(const struct alloc_request *request)
     return begin_for(thread_front()->cache, run, request);
 }
 
-/* None was kept. */
+/* The thread keeps no run of this length. */
 static NOINLINE void *lease_anew(const struct alloc_request *request, size_t pages)
 {
     void *block;
@@ -233,7 +233,7 @@ static NOINLINE void *begin_kept(struct cache *cache, void *run,
     return begin_for(cache, run, request);
 }
 
-/* The last one of its length is not there. */
+/* The run of this length that was freed last is taken; others may lie below it. */
 static NOINLINE void *lease_below(const struct alloc_request *request, size_t pages)
 {
     struct cache *cache = thread_front()->cache;
@@ -288,7 +288,7 @@ void *large_lease(const struct alloc_request *request)
     return likely(block != NULL) ? begin_kept(cache, block, request) : lease_below(request, pages);
 }
 
-/* None was kept. */
+/* The thread keeps no run of this length. */
 static NOINLINE void *malloc_run(struct cache *cache, size_t size, size_t pages)
 {
     struct page_heap *heap;
@@ -304,7 +304,7 @@ static NOINLINE void *malloc_run(struct cache *cache, size_t size, size_t pages)
                                  : alloc_here(size, 1, false);
 }
 
-/* The last one of its length is not there. */
+/* The run of this length that was freed last is taken; others may lie below it. */
 static NOINLINE void *malloc_below(struct cache *cache, size_t size, size_t pages)
 {
     void *block = large_cache_take_below(cache->large_cache, pages);
@@ -338,10 +338,17 @@ void large_put(uint32_t page)
     if (unlikely(decay_after_return())) thread_flush();
 }
 
+/* It goes back to the arena that owns it. */
+static void give_owned(uint32_t page)
+{
+    manual_return(page);
+    if (unlikely(decay_after_return())) thread_flush();
+}
+
 void large_give(void *block, uint32_t page)
 {
     if (unlikely(page_is_manual(page))) {
-        manual_put(page);
+        give_owned(page);
         return;
     }
     (void)large_end_stagger(thread_front()->cache, page_record(page), block);

@@ -44,8 +44,6 @@ INLINE char *large_end_stagger(struct cache *cache, struct page *record, char *b
 void large_put(uint32_t page);
 /* One in any state but that of a sampled one. */
 void large_give(void *block, uint32_t page);
-/* The same of an arena that owns it, whatever thread gives it back. */
-void manual_put(uint32_t page);
 
 /* No block is that long, or aligned so widely. */
 INLINE bool large_is_too_long(size_t size, size_t align)

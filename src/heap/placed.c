@@ -1,4 +1,4 @@
-/* placed.c - arenas that calls and controls name, and large blocks that an arena owns.
+/* placed.c - arenas that calls and controls name.
  * SPDX-License-Identifier: MIT
  */
 #include "placed.h"
@@ -7,7 +7,6 @@
 #include "large.h"
 #include "sampled.h"
 
-#include "../arenas/decay.h"
 #include "../arenas/manual.h"
 #include "../guard/guarded.h"
 
@@ -16,12 +15,6 @@ struct arena *placed_arena(unsigned index)
     if (!heap_start()) return NULL;
     return index < arena_limit ? arena_at((unsigned)max_size(index, arena_first))
                                : manual_arena_at(index);
-}
-
-void manual_put(uint32_t page)
-{
-    manual_return(page);
-    if (unlikely(decay_after_return())) thread_flush();
 }
 
 /* ---- all at once ---- */

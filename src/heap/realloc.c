@@ -120,8 +120,8 @@ static NOINLINE void *resize_by_kind(void *block, size_t size)
     return likely(resized != NULL) ? resized : refuse_memory();
 }
 
-/* A buffer that is cut to what was read into it comes here often: a plain run, as long as its pages
- * without a look at whether it is vast. */
+/* A buffer that is cut down to what was read into it often comes here: of a plain run the length is
+ * known without asking whether it is vast. */
 static NOINLINE void *resize_other(void *block, size_t size)
 {
     uint32_t page = page_at(block);

@@ -99,16 +99,30 @@ static bool add_listener(reserve_cb_t *cb, void *ctx)
     return true;
 }
 
+static void begin_listening(void)
+{
+    RELAXED_STORE(limits.looks_for_stalls, true);
+    decay_keep_looking();
+}
+
 PUBLIC bool reserve_cb_register(reserve_cb_t *cb, void *ctx)
 {
     if (heap_attach() == NULL || !add_listener(cb, ctx)) return true;
     shortage_reserve_default();
-    RELAXED_STORE(limits.looks_for_stalls, true);
-    decay_keep_looking();
+    begin_listening();
     return false;
 }
 
-PUBLIC bool reserve_cb_unregister(reserve_cb_t *cb, void *ctx) { return !notify_remove(cb, ctx); }
+PUBLIC bool reserve_cb_unregister(reserve_cb_t *cb, void *ctx)
+{
+    if (!notify_remove(cb, ctx)) return true;
+    if (!notify_has_listeners()) {
+        RELAXED_STORE(limits.looks_for_stalls, false);
+        decay_keep_no_longer();
+        if (notify_has_listeners()) begin_listening(); /* another thread's, meanwhile */
+    }
+    return false;
+}
 
 /* ---- the reserve and the limits ---- */
 

@@ -11,8 +11,9 @@
 
 /* ---- taking ---- */
 
-/* Where the number of the sample of a block stands that is in one state whether it has one or not;
- * NULL: it is in state PAGE_SAMPLED if it has. */
+/* Manual and vast blocks keep their page state when they are sampled: this is where the number of
+ * their sample stands, 0 without one. NULL: of any other block, which is in state PAGE_SAMPLED when
+ * it is sampled. */
 static uint32_t *number_beside_state(uint32_t page)
 {
     if (page_is_manual(page)) return manual_sample(page);

@@ -178,7 +178,7 @@ INLINE void *alloc_for(const struct front *front, const struct alloc_request *re
     return CHECKED ? misuse_note_take(block) : block;
 }
 
-/* The thread's first call, or one after its end; it shall hold no blocks, or is hardened. */
+/* The thread makes its first call, or is past its end, or shall hold no blocks, or is hardened. */
 static NOINLINE void *alloc_unusual(const struct alloc_request *request)
 {
     struct front *front = heap_attach();
@@ -296,8 +296,9 @@ static void give_large(void *block, uint32_t page)
     large_give(block, page);
 }
 
-/* No large block of the page heap's, or one for a thread that keeps no runs. Where address space is
- * too narrow for the class map, small blocks come here too, and those of manual arenas always. */
+/* Every block that give_pages does not give back itself, and all large ones when there is no cache or
+ * blocks are filled. Small blocks of manual arenas come here, and where there is no class map all
+ * small ones. */
 static NOINLINE void give_kind(struct cache *cache, void *block)
 {
     uint32_t page;

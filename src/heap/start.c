@@ -35,7 +35,7 @@ static struct {
     struct lock lock;
     bool started;    /* written under lock; published with release */
     uint32_t hooked; /* atomic: fork handlers are in place */
-    unsigned forks;  /* written by the thread that forks, under all locks: inside of one another */
+    unsigned forks;  /* how many forks this thread is inside of; written by it under all locks */
 } life = { .lock = { .state = LOCK_FREE, .rank = LOCK_START } };
 
 static void visit_rank(enum lock_rank rank, void (*visit)(struct lock *lock), enum lock_walk walk)
@@ -60,8 +60,8 @@ static void visit_rank(enum lock_rank rank, void (*visit)(struct lock *lock), en
     }
 }
 
-/* Every lock of the process. What one of them keeps as it is, such as the set of arenas, is so
- * until all that were taken after it are given. */
+/* Every lock of the process. What a lock guards, such as the set of arenas, does not change before
+ * all locks taken after it are given. */
 static void each_lock(void (*visit)(struct lock *lock), enum lock_walk walk)
 {
     for (unsigned rank = 1; rank < LOCK_RANK_COUNT; rank++)
@@ -76,7 +76,8 @@ static void note_if_held(struct lock *lock)
     if (RELAXED_LOAD(lock->state) != LOCK_FREE) RELAXED_STORE(seen_held, true);
 }
 
-/* Without the lock of making, under which arenas_each_lock sees the same ones twice. */
+/* arenas_each_lock needs making_lock, so that taking and giving see the same arenas. This look takes
+ * no lock. */
 static void note_if_arenas_are_held(void)
 {
     EACH_ARENA (arena) note_if_held(&arena->lock);
@@ -98,9 +99,9 @@ bool heap_is_locked(void) { return is_locked_from(LOCK_CONTROL); }
 /* A background thread that did not end can be in the middle of something. But when a lock is held,
  * that may be ours, for which the background thread waits, and none can be taken here. If it is the
  * background thread's own, the child inherits it: a second was not enough to give it then. */
-static bool forks_without_locks(bool is_alone)
+static bool forks_without_locks(bool no_background)
 {
-    if (!is_alone || !os_has_one_thread() || lock_fork_is_mine()) return false;
+    if (!no_background || !os_has_one_thread() || lock_fork_is_mine()) return false;
     return !decay_numbers().background_runs || heap_is_locked();
 }
 
@@ -112,12 +113,12 @@ static bool forks_without_locks(bool is_alone)
  * one of ours waits for them. */
 void heap_fork_begins(void)
 {
-    bool is_alone = decay_before_fork();
+    bool no_background = decay_before_fork();
 
     /* What a background thread would have given back later is not copied for the child either; but
      * not when one of the locks that this takes is ours already. */
-    if (is_alone && !is_locked_from(LOCK_PAGE_HEAP)) purge_beyond_budget();
-    if (forks_without_locks(is_alone)) return;
+    if (no_background && !is_locked_from(LOCK_PAGE_HEAP)) purge_beyond_budget();
+    if (forks_without_locks(no_background)) return;
     os_fork_begins();
     /* Another handler of this fork forks: all are taken. */
     if (!lock_fork_is_mine()) each_lock(lock_take_for_fork, WALK_TAKES);

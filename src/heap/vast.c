@@ -183,7 +183,7 @@ static void note_length(uint32_t page, size_t before, size_t after)
     lock_give(&page_heap->lock);
 }
 
-/* Its bytes are such as come, as long as it is nowhere. */
+/* While the block has no address, its bytes count as coming. */
 static void hide_block(uint32_t page, size_t bytes)
 {
     lock_take(&page_heap->lock);

@@ -12,7 +12,7 @@
  *
  * O1  commit.vast_bytes and commit.vast_count are those of the foreign extents whose first record
  *     says VAST; the page heap counts them among its large blocks
- * O2  commit.vast_coming are the bytes that threads are at the kernel for; the hard limit counts
+ * O2  commit.vast_coming are the bytes that threads are asking the kernel for; the hard limit counts
  *     them already
  * Functions here take the page heap's lock themselves.
  * SPDX-License-Identifier: MIT
@@ -36,12 +36,13 @@ char *vast_take(size_t bytes, size_t align);
 char *vast_take_from(uint32_t page, size_t bytes);
 void vast_put(uint32_t page);
 size_t vast_bytes(uint32_t page);
-/* To so many bytes, whole pages; what is gained reads as zero. Its page stays the same, its address
- * only when it may not move. False: no memory, the block is as it was. */
+/* To so many bytes, whole pages; what is gained reads as zero. Its page number stays; its address
+ * may change if `may_move`. False: no memory, the block is as it was. */
 bool vast_resize(uint32_t page, size_t bytes, bool may_move);
-/* Did a vast block that is free now begin there, or lie around there, of late? */
+/* Does the address lie in one of the last few vast blocks that were freed? */
 bool vast_was_there(const void *address);
-/* In the child of a fork, under the lock: what others were at the kernel for does not come. */
+/* In the child of a fork, under the lock: what other threads were asking the kernel for will not
+ * come. */
 void vast_forget_others(void);
 
 #endif

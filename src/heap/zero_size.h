@@ -1,12 +1,13 @@
 /* zero_size.h - blocks of size 0: addresses that are no other block's, and that nobody may touch.
  *
- * They are numbers of a stretch of address space that is reserved and never committed, so that a
- * program which reads or writes one ends there and then. A bit says which are given out:
+ * Their addresses lie 16 bytes apart in a stretch of address space that is reserved and never
+ * committed, so that a program which reads or writes one ends at once. A bit says which are given
+ * out:
  *
  *      address    first + 16 * i, of every alignment up to a page
  *      taken      bit i
  *
- * Numbers are given out in turn, so that one which came back stays unused for as long as can be.
+ * Addresses are given out in turn, so that one which came back stays unused for as long as possible.
  * Any thread may call any of these at any time; nothing takes a lock.
  * SPDX-License-Identifier: MIT
  */

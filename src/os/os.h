@@ -174,6 +174,13 @@ void os_threads_forget(void);
 bool os_threads_forget_lost(void);
 /* Sleeps until *word != expected, or the time is up. */
 void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms);
+/* For so long; nobody wakes it. */
+INLINE void os_pause(uint64_t duration_ms)
+{
+    const uint32_t nobody_wakes = 0;
+
+    os_sleep(&nobody_wakes, 0, duration_ms);
+}
 /* While functions of the program or of its C library run inside of ours: the thread cannot be
  * cancelled, and what they leave in errno is not seen. Ends where it began. */
 struct os_interlude {

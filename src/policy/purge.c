@@ -117,12 +117,10 @@ void purge_count_used(struct page_heap *heap, struct purge_tally tally)
 /* What is on its way counts as taken and is no free page, though it may be all that is missing. */
 void purge_await_others(size_t bytes)
 {
-    const uint32_t never_changes = 0;
-
     if (page_heaps_are_barred()) return; /* they come back clean */
     for (unsigned ms = 0; ms < AWAIT_MS_MAX && page_heaps_have_in_flight(); ms++) {
         if (commit_is_limited() && commit_allows(bytes)) return;
-        os_sleep(&never_changes, 0, 1);
+        os_pause(1);
     }
 }
 

@@ -17,14 +17,26 @@ struct profile profile;
 
 /* ---- names ---- */
 
-/* prefix.process.sequence.reason, with a sequence of its own for all reasons but the end. */
+/* How many there were for the reason; NULL: of the end there is one. */
+static uint64_t *dumps_for(char reason)
+{
+    switch (reason) {
+    case 'i': return &profile.interval_dumps;
+    case 'm': return &profile.manual_dumps;
+    case 'u': return &profile.peak_dumps;
+    default: return NULL;
+    }
+}
+
+/* prefix.process.sequence.reason; each reason but the end has a sequence of its own. */
 static const char *make_name(struct report *name, char reason)
 {
     const char letter[2] = { reason, '\0' };
+    uint64_t *dumps = dumps_for(reason);
 
     report_print(name, "%s.%" PRIu64 ".%" PRIu64 ".%s", profile.prefix, (uint64_t)os_process_id(),
                  profile.dumps++, letter);
-    if (reason != 'f') report_number(name, profile.dumps_by_reason++);
+    if (dumps != NULL) report_number(name, (*dumps)++);
     report_text(name, option_is_set(OPTION_PROF_PPROF) ? ".pb.gz" : ".heap");
     return report_kept(name);
 }
@@ -36,21 +48,10 @@ static bool name_ends(const char *name, const char *ending)
     return length >= wanted && __builtin_memcmp(name + length - wanted, ending, wanted) == 0;
 }
 
-bool profile_set_prefix(const char *prefix)
-{
-    size_t length = __builtin_strlen(prefix);
-
-    if (length >= sizeof profile.prefix) return false;
-    __builtin_memcpy(profile.prefix, prefix, length + 1);
-    return true;
-}
-
 /* ---- dumps ---- */
 
 static bool dump_turn(void)
 {
-    const uint32_t nobody_wakes = 0;
-
     for (unsigned turns = 0; turns < TURNS_MAX; turns++) {
         uintptr_t dumping = 0, mine = port_thread_mark();
 
@@ -58,7 +59,7 @@ static bool dump_turn(void)
                                         __ATOMIC_RELAXED))
             return true;
         if (dumping == mine) return false; /* interrupted by the signal whose handler wants to */
-        os_sleep(&nobody_wakes, 0, TURN_MS);
+        os_pause(TURN_MS);
     }
     return false;
 }
@@ -68,8 +69,20 @@ void profile_forget_dump(void)
     __atomic_store_n(&profile.dumping, (uintptr_t)0, __ATOMIC_RELEASE);
 }
 
-/* Leaks are what lives at the end. Like the files, as many as samples stand for. */
-static NOINLINE void report_leaks(const struct profile_snapshot *snapshot)
+enum profile_prefix profile_set_prefix(const char *prefix)
+{
+    size_t length = __builtin_strlen(prefix);
+
+    if (length >= sizeof profile.prefix) return PREFIX_TOO_LONG;
+    if (!dump_turn()) return PREFIX_IN_USE;
+    __builtin_memcpy(profile.prefix, prefix, length + 1);
+    profile_forget_dump();
+    return PREFIX_SET;
+}
+
+/* Leaks are what lives at the end. Like the files, as many as samples stand for. True: there are
+ * any. */
+static NOINLINE bool report_leaks(const struct profile_snapshot *snapshot)
 {
     double bytes = 0, blocks = 0;
     uint64_t contexts = 0;
@@ -83,13 +96,13 @@ static NOINLINE void report_leaks(const struct profile_snapshot *snapshot)
         bytes += count * (double)snapshot->site[i].bytes;
         contexts += snapshot->site[i].live > 0;
     }
-    if (contexts == 0) return;
+    if (contexts == 0) return false;
     report_print(&line,
                  "prairie: Leak approximation summary: ~%" PRIu64 " bytes, ~%" PRIu64
                  " objects, >= %" PRIu64 " contexts\n",
                  (uint64_t)(bytes + 0.5), (uint64_t)(blocks + 0.5), contexts);
     report_flush(&line);
-    if (option_is_set(OPTION_PROF_LEAK_ERROR)) os_exit(1);
+    return true;
 }
 
 static bool write_file(const struct profile_snapshot *snapshot, const char *path)
@@ -107,20 +120,21 @@ static bool leaks_are_wanted(void)
     return option_is_set(OPTION_PROF_LEAK) || option_is_set(OPTION_PROF_LEAK_ERROR);
 }
 
-/* Without a prefix there is no file unless somebody names one, but leaks are told. */
-static bool dump(const char *path, char reason)
+/* Without a prefix there is no file unless somebody names one, but leaks are told. *leaks, unless it
+ * is NULL: are they wanted, and later, were there any? */
+static bool dump(const char *path, char reason, bool *leaks)
 {
-    bool tells_leaks = reason == 'f' && leaks_are_wanted();
-    bool writes = path != NULL || profile.prefix[0] != '\0';
     struct report name = { .used = 0 };
     struct profile_snapshot snapshot;
-    bool written = false;
+    bool writes, written = false, tells_leaks = leaks != NULL && *leaks;
 
-    if (!profile.on || !(writes || tells_leaks) || !dump_turn()) return false;
+    if (leaks != NULL) *leaks = false;
+    if (!profile.on || !dump_turn()) return false;
+    writes = path != NULL || profile.prefix[0] != '\0';
     if (writes && path == NULL) path = make_name(&name, reason);
-    if (profile_snapshot_take(&snapshot)) {
+    if ((writes || tells_leaks) && profile_snapshot_take(&snapshot)) {
         written = writes && write_file(&snapshot, path);
-        if (tells_leaks) report_leaks(&snapshot);
+        if (tells_leaks) *leaks = report_leaks(&snapshot);
         os_release(snapshot.memory);
     }
     profile_forget_dump();
@@ -128,9 +142,15 @@ static bool dump(const char *path, char reason)
     return written;
 }
 
-bool profile_dump(const char *name) { return dump(name, 'm'); }
+bool profile_dump(const char *name) { return dump(name, 'm', NULL); }
 
-static void dump_at_end(void) { (void)dump(NULL, 'f'); }
+static void dump_at_end(void)
+{
+    bool leaks = leaks_are_wanted();
+
+    (void)dump(NULL, 'f', &leaks);
+    if (leaks && option_is_set(OPTION_PROF_LEAK_ERROR)) os_exit(1);
+}
 
 static void poll_interval(void)
 {
@@ -140,7 +160,7 @@ static void poll_interval(void)
     if (!__atomic_compare_exchange_n(&profile.interval_next, &next, taken + profile.interval_bytes,
                                      false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         return;
-    (void)dump(NULL, 'i');
+    (void)dump(NULL, 'i', NULL);
 }
 
 /* The region opens further ahead than what was ever held. */
@@ -158,7 +178,7 @@ static void poll_peak(void)
     if (touched <= peak) return;
     if (__atomic_compare_exchange_n(&profile.peak_bytes, &peak, touched, false, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED))
-        (void)dump(NULL, 'u');
+        (void)dump(NULL, 'u', NULL);
 }
 
 void profile_poll(void)
@@ -204,7 +224,7 @@ bool profile_start(void)
 
     set_period((unsigned)option_value(OPTION_LG_PROF_SAMPLE));
     sampler_set_seed(os_wall_ns() ^ (uint64_t)os_process_id() << 40);
-    if (!profile_set_prefix(option_text(OPTION_PROF_PREFIX)))
+    if (profile_set_prefix(option_text(OPTION_PROF_PREFIX)) != PREFIX_SET)
         report_to_error(NULL, "prairie: prof_prefix is longer than 767 bytes, "
                               "and not used\n");
     threads_sampling_init(option_is_set(OPTION_PROF_THREAD_ACTIVE_INIT));

@@ -12,15 +12,16 @@
 #include "profile_snapshot.h"
 
 struct profile {
-    bool on;                         /* constant once the program runs */
-    bool gdump;                      /* atomic */
-    uint8_t lg_sample;               /* atomic */
-    uintptr_t dumping;               /* atomic: the mark of the thread that dumps; 0: none */
-    uint64_t dumps, dumps_by_reason; /* by the one who dumps */
-    uint64_t interval_bytes;         /* constant; 0: none */
-    uint64_t interval_next;          /* atomic */
-    size_t peak_bytes;               /* atomic */
-    char prefix[768];                /* by profile_set_prefix */
+    bool on;           /* constant once the program runs */
+    bool gdump;        /* atomic */
+    uint8_t lg_sample; /* atomic */
+    uintptr_t dumping; /* atomic: the mark of the thread that dumps; 0: none */
+    uint64_t dumps;    /* by the one who dumps, of all reasons */
+    uint64_t interval_dumps, manual_dumps, peak_dumps; /* likewise */
+    uint64_t interval_bytes;                           /* constant; 0: none */
+    uint64_t interval_next;                            /* atomic */
+    size_t peak_bytes;                                 /* atomic */
+    char prefix[768];                                  /* by the one who has the turn of dumps */
 };
 extern PRIVATE struct profile profile;
 
@@ -35,8 +36,9 @@ bool profile_dump(const char *name);
 void profile_reset(unsigned lg_sample);
 
 void profile_set_gdump(bool gdump);
-/* Copied. False: it is too long, and nothing changed. */
-bool profile_set_prefix(const char *prefix);
+/* Copied, unless it is too long, or a dump goes on that does not end soon. */
+enum profile_prefix { PREFIX_SET, PREFIX_TOO_LONG, PREFIX_IN_USE };
+enum profile_prefix profile_set_prefix(const char *prefix);
 
 /* When sampling_polls says so: writes the files that are due. Threads come here now and then,
  * holding no lock. */

@@ -215,11 +215,9 @@ struct sample_totals samples_totals(void)
 
 bool samples_visit(void (*visit)(const struct site *site, void *context), void *context)
 {
-    const uint32_t nobody_wakes = 0;
-
     for (unsigned waits = 0; !lock_try_anywhere(&samples_lock); waits++) {
         if (waits == WAITS_MAX || RELAXED_LOAD(holder) == port_thread_mark()) return false;
-        os_sleep(&nobody_wakes, 0, WAIT_MS);
+        os_pause(WAIT_MS);
     }
     for (unsigned i = 0; i < BUCKETS; i++)
         for (const struct site *site = samples.bucket[i]; site != NULL; site = site->next)

@@ -16,8 +16,8 @@
  * All of it is under one lock, during which nothing but memory for records is asked of anybody.
  * SPDX-License-Identifier: MIT
  */
-#ifndef PRAIRIE_GUARD_SAMPLE_H
-#define PRAIRIE_GUARD_SAMPLE_H
+#ifndef PRAIRIE_SAMPLE_SAMPLE_H
+#define PRAIRIE_SAMPLE_SAMPLE_H
 
 #include "../base/lock.h"
 #include "../slabs/size_class.h"
@@ -50,9 +50,10 @@ uint32_t sample_note(const struct origin *origin, size_t bytes);
 void sample_forget(uint32_t record);
 size_t sample_bytes(uint32_t record);
 
-/* Sized frees of the class look at the address while more guarded blocks of it begin to be watched
- * than end (0: neither, and they are aimed anew); of no class do they for such blocks. G2 */
+/* Counts the watched guarded blocks of the class: 1 begins a watch, -1 ends one, 0 changes nothing
+ * but aims the sized frees of the class anew. They look at the address while the count is not 0. G2 */
 void sized_free_watch(unsigned class_index, int step);
+/* Ends the watches of all classes. */
 void sized_free_watch_none(void);
 bool sized_free_is_watched(unsigned class_index);
 

@@ -7,14 +7,13 @@
 #include "../os/os.h"
 #include "sample.h"
 
-#include <errno.h>
-
 bool sampling_active;
 bool sampling_polls;
 
 static unsigned depth_most = UNWIND_DEPTH_MAX; /* constant after start-up */
 
-/* Frees have magazines of their own now; the sized ones of classes with guarded blocks look on. */
+/* Frees have magazines of their own from now on; the sized frees of classes with watched guarded
+ * blocks must go on looking at the address. */
 bool sampling_start(unsigned depth)
 {
     bool done;

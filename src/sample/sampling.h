@@ -1,8 +1,8 @@
 /* sampling.h - what is sampled now, and functions of the program that see it.
  * SPDX-License-Identifier: MIT
  */
-#ifndef PRAIRIE_GUARD_SAMPLING_H
-#define PRAIRIE_GUARD_SAMPLING_H
+#ifndef PRAIRIE_SAMPLE_SAMPLING_H
+#define PRAIRIE_SAMPLE_SAMPLING_H
 
 #include "../cache/counting.h"
 #include "sample.h"

@@ -6,8 +6,8 @@
  * none need be.
  * SPDX-License-Identifier: MIT
  */
-#ifndef PRAIRIE_GUARD_UNWIND_H
-#define PRAIRIE_GUARD_UNWIND_H
+#ifndef PRAIRIE_SAMPLE_UNWIND_H
+#define PRAIRIE_SAMPLE_UNWIND_H
 
 #include "../base/attrs.h"
 

@@ -318,6 +318,54 @@ static void a_dump_may_switch_the_cache_on(void **state)
     prairie_check_all();
 }
 
+static char last_dump[80];
+
+static void note_dump(const char *name) { snprintf(last_dump, sizeof last_dump, "%s", name); }
+
+static void expect_dumped(const char *ending)
+{
+    size_t length = strlen(last_dump), wanted = strlen(ending);
+
+    assert_true(length > wanted);
+    assert_string_equal(last_dump + length - wanted, ending);
+}
+
+/* As jemalloc's: one number for all dumps, and one for those of the same reason. */
+static void each_reason_has_numbers_of_its_own(void **state)
+{
+    static char room[64 * KiB];
+    bool on = true;
+
+    (void)state;
+    start_profile();
+    fake_file(room, sizeof room);
+    assert_int_equal(write_pointer("experimental.hooks.prof_dump", (void *)(uintptr_t)note_dump),
+                     0);
+    assert_int_equal(write_text("prof.prefix", "there/p"), 0);
+    assert_int_equal(control_by_name("prof.dump", NULL, NULL, NULL, 0), 0);
+    expect_dumped(".0.m0.heap");
+    assert_int_equal(control_by_name("prof.gdump", NULL, NULL, &on, sizeof on), 0);
+    for (unsigned i = 0; i < 2; i++) assert_non_null(prairie_malloc(32 * MiB));
+    expect_dumped(".1.u0.heap");
+    assert_int_equal(control_by_name("prof.dump", NULL, NULL, NULL, 0), 0);
+    expect_dumped(".2.m1.heap");
+}
+
+/* Half of a prefix would name a file that nobody meant. */
+static void a_prefix_waits_for_a_dump(void **state)
+{
+    (void)state;
+    start_profile();
+    assert_int_equal(write_text("prof.prefix", "kept"), 0);
+    profile.dumping = 1; /* another thread's */
+    assert_int_equal(write_text("prof.prefix", "other"), EAGAIN);
+    assert_true(fake_calls(FAKE_SLEEP) > 0);
+    assert_string_equal(profile.prefix, "kept");
+    profile_forget_dump();
+    assert_int_equal(write_text("prof.prefix", "other"), 0);
+    assert_string_equal(profile.prefix, "other");
+}
+
 UNIT_MAIN(UNIT_TEST(a_thread_has_the_name_it_was_given),
           UNIT_TEST(a_name_is_read_or_written_but_not_both), UNIT_TEST(names_run_out),
           UNIT_TEST(a_thread_may_be_left_out), UNIT_TEST(a_thread_at_its_end_has_neither),
@@ -325,4 +373,5 @@ UNIT_MAIN(UNIT_TEST(a_thread_has_the_name_it_was_given),
           UNIT_TEST(a_reset_may_change_the_period), UNIT_TEST(a_dump_goes_where_it_is_told),
           UNIT_TEST(a_prefix_that_is_too_long_changes_nothing),
           UNIT_TEST(a_file_that_is_full_is_told), UNIT_TEST(hooks_are_what_they_were_set_to),
-          UNIT_TEST(a_dump_may_switch_the_cache_on))
+          UNIT_TEST(a_dump_may_switch_the_cache_on), UNIT_TEST(each_reason_has_numbers_of_its_own),
+          UNIT_TEST(a_prefix_waits_for_a_dump))

@@ -610,9 +610,9 @@ static void a_thread_moves_when_its_page_heap_is_held(void **state)
     assert_ptr_equal(page_heap_of(page_at(before)), page_heap);
     assert_non_null(arena_at(2));
     fake_core_current(2);
-    lock_take(&page_heap->lock);
+    assert_true(lock_try_anywhere(&page_heap->lock)); /* as if by another thread */
     after = prairie_malloc(7 * page_bytes());
-    lock_give(&page_heap->lock);
+    lock_give_anywhere(&page_heap->lock);
     assert_ptr_equal(page_heap_of(page_at(after)), &page_heap[2]);
     prairie_free(after);
     prairie_free(before);

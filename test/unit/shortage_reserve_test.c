@@ -301,6 +301,20 @@ static void statistics_tell(void **state)
     assert_non_null(strstr(fake_error_text(), "reserve to keep"));
 }
 
+static void stalls_are_looked_for_while_somebody_listens(void **state)
+{
+    (void)state;
+    add(hear, "a");
+    add(hear, "b");
+    assert_true(limits_stalls_are_told());
+    assert_false(reserve_cb_unregister(hear, called("a")));
+    assert_true(limits_stalls_are_told());
+    assert_false(reserve_cb_unregister(hear, called("b")));
+    assert_false(limits_stalls_are_told());
+    add(hear, "a");
+    assert_true(limits_stalls_are_told());
+}
+
 UNIT_MAIN(UNIT_TEST(an_unaware_program_is_refused), UNIT_TEST(every_door_is_served_by_the_reserve),
           UNIT_TEST(blocks_past_the_cache_are_served_by_the_reserve),
           UNIT_TEST(low_ends_when_the_reserve_is_full_again),
@@ -313,4 +327,4 @@ UNIT_MAIN(UNIT_TEST(an_unaware_program_is_refused), UNIT_TEST(every_door_is_serv
           UNIT_TEST(the_first_listener_brings_a_reserve), UNIT_TEST(who_wants_none_gets_none),
           UNIT_TEST(options_make_a_reserve), UNIT_TEST(what_was_set_before_options_stays),
           UNIT_TEST(a_child_has_a_reserve_of_its_own), UNIT_TEST(the_first_call_may_be_any),
-          UNIT_TEST(statistics_tell))
+          UNIT_TEST(statistics_tell), UNIT_TEST(stalls_are_looked_for_while_somebody_listens))

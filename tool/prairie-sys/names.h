@@ -135,6 +135,7 @@
 #define decay_excess prairie_own_decay_excess
 #define decay_forget_thread prairie_own_decay_forget_thread
 #define decay_keep_looking prairie_own_decay_keep_looking
+#define decay_keep_no_longer prairie_own_decay_keep_no_longer
 #define decay_limits_at_bytes prairie_own_decay_limits_at_bytes
 #define decay_lock prairie_own_decay_lock
 #define decay_look_at_limits_from prairie_own_decay_look_at_limits_from
@@ -359,7 +360,6 @@
 #define malloc_large prairie_own_malloc_large
 #define malloc_miss prairie_own_malloc_miss
 #define manual_lease prairie_own_manual_lease
-#define manual_put prairie_own_manual_put
 #define manual_resize prairie_own_manual_resize
 #define manual_return prairie_own_manual_return
 #define manual_set_staggered prairie_own_manual_set_staggered
