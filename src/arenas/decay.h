@@ -1,10 +1,10 @@
 /* decay.h - who gives memory back, and when (docs/floors/arenas.md has the table).
  *
- * A program with one thread gives back at once, in the call that frees: dirty pages beyond the purge
- * budget, and half of what nobody took from depots since the last time. When it uses half of its
- * peak, its depots and magazines are emptied too, because a few cached blocks hold many slabs open.
- * What it may want again is left to a background thread, which ends before a fork. A program with
- * threads has one that looks twice a second, and ends after ten quiet seconds.
+ * A program with one thread gives back at once, in the call that frees: dirty pages beyond the
+ * purge budget, and half of what nobody took from depots since the last time. When it uses half of
+ * its peak, its depots and magazines are emptied too, because a few cached blocks hold many slabs
+ * open. What it may want again is left to a background thread, which ends before a fork. A program
+ * with threads has one that looks twice a second, and ends after ten quiet seconds.
  *
  * The promise: ten seconds after the last free of a burst, nine tenths of it are back with the
  * kernel.
@@ -83,8 +83,8 @@ void decay_before_refusal(size_t pages);
 /* Has the kernel refused no background thread in the last second? */
 bool decay_may_ask(void);
 
-/* Before the locks of a fork are taken: a program of one thread ends its background thread. True: no
- * background thread runs; or that one was told to end, and may still run if the time was up
+/* Before the locks of a fork are taken: a program of one thread ends its background thread. True:
+ * no background thread runs; or that one was told to end, and may still run if the time was up
  * (decay_numbers). The program may have other threads. */
 bool decay_before_fork(void);
 extern PRIVATE struct lock decay_lock; /* the background thread's life */

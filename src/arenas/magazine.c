@@ -84,8 +84,8 @@ static uintptr_t expect_each_once(void *const *slots, unsigned count)
 
 /* ---- blocks in rows ---- */
 
-/* At most ROWS_MAX rows are compared with each other. Beyond the first SHORT_ROWS_MAX they must have
- * ROW_BLOCKS_WANTED blocks on average, or it is not worth it. */
+/* At most ROWS_MAX rows are compared with each other. Beyond the first SHORT_ROWS_MAX they must
+ * have ROW_BLOCKS_WANTED blocks on average, or it is not worth it. */
 enum { ROWS_MAX = 12, ROW_BLOCKS_WANTED = 8, SHORT_ROWS_MAX = 2, ROW_BLOCKS_MIN = 3 };
 struct row {
     uintptr_t low, high;
@@ -106,9 +106,9 @@ INLINE bool is_apart(struct row row, const struct row *rows, unsigned count)
     return true;
 }
 
-/* Are they a few rows of which no two overlap? Then each is there once: so lies what a program frees
- * in the order in which it took it. False: they may be, or not. *bits: of the first of each row and of its
- * step, which say what the bits of all would. */
+/* Are they a few rows of which no two overlap? Then each is there once: so lies what a program
+ * frees in the order in which it took it. False: they may be, or not. *bits: of the first of each
+ * row and of its step, which say what the bits of all would. */
 static bool rows_are_apart(void *const *slots, unsigned count, uintptr_t *bits)
 {
     struct row rows[ROWS_MAX];

@@ -405,7 +405,7 @@ bool arena_begin_destroy(struct arena *arena)
         lock_take(&arena->lock);
         extents = arena->extents;
         waits = extents != NULL && extents->calls != NULL;
-        may_end = !arena->is_ending;
+        may_end = !arena->is_ending && !arena->is_destroyed;
         if (extents != NULL && may_end)
             may_end = !calls_hooks(arena, port_thread_mark()) && (!waits || may_wait);
         if (may_end && !waits) arena->is_ending = true;

@@ -9,7 +9,8 @@
 #include "arena_set.h"
 #include "decay.h"
 
-/* So much must be free in a class; and so much be marked for the thread to wait for the next walk. */
+/* So much must be free in a class; and so much be marked for the thread to wait for the next
+ * walk. */
 #define SPARSE_BYTES_MIN (64 * KiB)
 /* Slabs that are visited before the arena's lock is given and taken again; pauses in between, about
  * as long; a fourth of a class's blocks must be free; and each 6th look of 20 in dirty_decay_ms

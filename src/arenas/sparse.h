@@ -3,8 +3,8 @@
  * A program that shrinks leaves a block here and there, and each holds its slab open. What no block
  * has a part of is of no use while nobody takes from that slab. So the background thread walks over
  * the slabs of classes that are free by a quarter or more, three times in dirty_decay_ms: the first
- * walk marks a slab as idle, whoever takes a block from it takes the mark away, and the next walk gives
- * the pages back. A page that a later block lies on is touched anew.
+ * walk marks a slab as idle, whoever takes a block from it takes the mark away, and the next walk
+ * gives the pages back. A page that a later block lies on is touched anew.
  *
  * Not where the kernel would charge for that, or would split its mapping (OS_PURGES_IN_PLACE).
  * SPDX-License-Identifier: MIT
@@ -40,8 +40,8 @@ INLINE bool slabs_are_sparse(const struct class_bin *bin, unsigned class_index)
     return bin->slab_count > 4 && (all - bin->slab_free_blocks) * 4 < all;
 }
 
-/* A slab with marks in `purged` is about to be filled from, or closed (its run counts as dirty then).
- * Under its arena's lock. */
+/* A slab with marks in `purged` is about to be filled from, or closed (its run counts as dirty
+ * then). Under its arena's lock. */
 COLD void sparse_retake(struct arena *arena, const struct slab *slab);
 
 /* The uncommon part of sparse_note_drain. */
@@ -59,7 +59,8 @@ INLINE bool sparse_is_pending(void)
     return RELAXED_LOAD(sparse_slabs.told) || RELAXED_LOAD(sparse_slabs.pending);
 }
 
-/* There is no background thread, and who saw that says so: the next blocks that come back ask anew. */
+/* There is no background thread, and who saw that says so: the next blocks that come back ask
+ * anew. */
 void sparse_forget_signs(void);
 
 /* One of the background thread's looks, of which some walk; until *stop, which is atomic, is not 0.

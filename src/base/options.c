@@ -312,8 +312,8 @@ static struct {
 } changed[CHANGED_MAX] SPARSE;
 static unsigned changed_count; /* atomic: options that were changed; entries below it are whole */
 
-/* The caller sees to it that there is one at a time. Who reads the new value finds the entry; partner:
- * option_value_at_start. */
+/* The caller sees to it that there is one at a time. Who reads the new value finds the entry;
+ * partner: option_value_at_start. */
 void option_set(enum option option, uint64_t value)
 {
     unsigned i = 0;

@@ -73,9 +73,8 @@ struct cache {
     uint8_t class_max;             /* a thread's: it holds blocks of no class beyond */
     bool is_busy;                  /* in the middle of a call */
     union {
-        uint32_t large_takes; /* a thread's: of large blocks, before it keeps runs */
-        uint32_t
-            arena_times_destroyed; /* an explicit one's: of its arena, when it was bound to it */
+        uint32_t large_takes;     /* a thread's: of large blocks, before it keeps runs */
+        uint32_t times_destroyed; /* an explicit one's: of its arena, when it was bound to it */
     };
     uint32_t staggered; /* statistics: large blocks taken that are, less such given back: perhaps
                            less than 0 */

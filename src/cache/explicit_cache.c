@@ -53,8 +53,7 @@ void explicit_cache_destroy(unsigned number)
  * now. */
 static void leave_destroyed(struct cache *cache)
 {
-    if (cache->fixed == 0
-        || cache->arena_times_destroyed == RELAXED_LOAD(cache->arena->times_destroyed))
+    if (cache->fixed == 0 || cache->times_destroyed == RELAXED_LOAD(cache->arena->times_destroyed))
         return;
     cache->fixed = 0;
     __atomic_signal_fence(__ATOMIC_SEQ_CST); /* see explicit_cache_forget_busy */
@@ -75,7 +74,7 @@ void *explicit_cache_take(struct cache *cache, struct arena *arena, unsigned cla
     leave_destroyed(cache);
     if (arena != NULL && (cache->arena != arena || cache->fixed == 0)) {
         cache_bind(cache, arena);
-        cache->arena_times_destroyed = RELAXED_LOAD(arena->times_destroyed);
+        cache->times_destroyed = RELAXED_LOAD(arena->times_destroyed);
     }
     block = cache_take(cache, class_index);
     /* A hook that ran meanwhile may have named this cache for another arena. */

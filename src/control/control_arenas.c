@@ -154,8 +154,9 @@ static bool serve_grow_limit_of(struct arena *arena, struct control_call *call)
     return extents != NULL;
 }
 
-/* The longest extent that an arena asks its hooks for ahead of need. Without hooks the value is kept
- * and has no effect: the heap grows by what is missing, and by at most 64 MiB ahead of need. */
+/* The longest extent that an arena asks its hooks for ahead of need. Without hooks the value is
+ * kept and has no effect: the heap grows by what is missing, and by at most 64 MiB ahead of
+ * need. */
 int serve_grow_limit(struct control_call *call)
 {
     static size_t limit; /* under control_lock; 0: none was set */

@@ -57,8 +57,8 @@ struct use_of_block {
     size_t free_blocks, blocks, bytes;
 };
 
-/* A block that has its pages for itself is told as a slab of one block, longer than any class: for a
- * shorter one programs would look up a bin, in which it is not. */
+/* A block that has its pages for itself is told as a slab of one block, longer than any class: for
+ * a shorter one programs would look up a bin, in which it is not. */
 static struct use_of_block use_alone(size_t bytes)
 {
     return (struct use_of_block){ 0, 1, max_size(bytes, lextent_first_bytes()) };

@@ -67,8 +67,8 @@ unsigned last_step_below(size_t bytes, unsigned end);
 /* Counts now, for one arena or, with CONTROL_ARENAS_ALL, for all. Takes and gives the locks of
  * arenas and of runs. */
 void lengths_count(struct lengths *lengths, unsigned arena);
-/* As they were counted when somebody asked for this arena's in this epoch; counted anew when another
- * arena's were asked for in between. Under control_lock. NULL: no memory. */
+/* As they were counted when somebody asked for this arena's in this epoch; counted anew when
+ * another arena's were asked for in between. Under control_lock. NULL: no memory. */
 const struct lengths *lengths_of_epoch(uint64_t epoch, unsigned arena);
 
 #endif

@@ -110,8 +110,8 @@ typedef void *new_nothrow(size_t size, const struct nothrow *nothrow);
 typedef void *new_aligned_nothrow(size_t size, size_t align, const struct nothrow *nothrow);
 
 /* The C++ runtime's own nothrow new of that name, which is a try block around the plain one, ours
- * or the program's: C cannot catch. NULL: the program has the runtime in it, and what handlers throw
- * must not come out of the plain one. `known` is where its address is kept; atomic. */
+ * or the program's: C cannot catch. NULL: the program has the runtime in it, and what handlers
+ * throw must not come out of the plain one. `known` is where its address is kept; atomic. */
 COLD static any_function *runtime_new(any_function **known, const char *name)
 {
     any_function *next = RELAXED_LOAD(*known);

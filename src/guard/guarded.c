@@ -467,8 +467,8 @@ void guarded_count(struct guarded_numbers *numbers)
     lock_give(&guarded_lock);
 }
 
-/* Those of threads that are not there, in the middle of a call. This one may have forked in a signal
- * handler in the middle of its own, and goes on with it. */
+/* Those of threads that are not there, in the middle of a call. This one may have forked in a
+ * signal handler in the middle of its own, and goes on with it. */
 void guarded_forget_others(void)
 {
     for (unsigned i = 0; i < pool.made; i++) {

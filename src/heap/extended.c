@@ -197,8 +197,8 @@ static bool may_stay_large(const void *block, size_t size, unsigned flags)
         && large_bytes_for(page_at(block), size) == prairie_nallocx(size, (int)flags);
 }
 
-/* A block that is aligned to more than a line by chance keeps that only where it is; so it is resized
- * in place, or moved to one that is aligned by request. */
+/* A block that is aligned to more than a line by chance keeps that only where it is; so it is
+ * resized in place, or moved to one that is aligned by request. */
 static void *resize_or_move(void *block, size_t old_bytes, size_t size, unsigned flags,
                             const void *frame)
 {

@@ -34,8 +34,8 @@ static uint64_t guarded_random(void)
 }
 
 /* The gaps have the mean that was asked for. In a hardened process every block is looked at anyway.
- * A thread's first gap is longer: the mean, and then a part that chance draws. It is drawn only when
- * the mean is over, because most threads never get so far. */
+ * A thread's first gap is longer: the mean, and then a part that chance draws. It is drawn only
+ * when the mean is over, because most threads never get so far. */
 static bool guarded_gap(struct cache *cache)
 {
     uint64_t mean = option_value(OPTION_GUARD_SAMPLE);

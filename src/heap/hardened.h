@@ -10,8 +10,8 @@
  * What a mark says is in marks.h.
  *
  * H1  a small block of a hardened slab that the program does not hold reads as zero, mark and all
- * H2  the record of a large one's last page has its slack in bin.next, and in bin.previous its door,
- *     and RUN_GUARDED if that page is guarded. The records of its other pages are as R3 says; so is
+ * H2  the record of a large one's last page has its slack in bin.next, and in bin.previous its
+ *     door, and RUN_GUARDED if that page is guarded. The records of its other pages are as R3 says; so is
  *     the last one's after the free, but RUN_GUARDED stays while the run waits
  * Blocks that were given out before the process was hardened, sampled ones, vast ones, those that
  * are large and of manual arenas, and those of size 0 are as in any other process.

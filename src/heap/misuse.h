@@ -67,8 +67,8 @@ NORETURN COLD void misuse_wrong_size(const void *pointer);
 /* At the end of the process: looks through what the calling thread holds, so that a program that
  * ends before its blocks are needed hears of them. */
 void misuse_check_end(void);
-/* Aborts if the small block that realloc is about to move does not begin there, or was freed a moment
- * ago. */
+/* Aborts if the small block that realloc is about to move does not begin there, or was freed a
+ * moment ago. */
 void misuse_check_moved(const void *pointer, unsigned class_index);
 
 #endif

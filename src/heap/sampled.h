@@ -24,8 +24,8 @@ uint32_t sampled_number(uint32_t page);
 void sampled_forget_all(struct arena *arena);
 /* The two stand around a change of size, in which the block is a plain large one. sampled_pause
  * returns the number of its sample, 0 if it has none. sampled_go_on makes the block a sampled one
- * again, or with `resized` ends the sample; `block` is the address before the change, where it may no
- * longer be. */
+ * again, or with `resized` ends the sample; `block` is the address before the change, where it may
+ * no longer be. */
 uint32_t sampled_pause(uint32_t page);
 void sampled_go_on(const void *block, uint32_t number, bool resized);
 

@@ -108,8 +108,8 @@ static void *serve_somehow(const struct alloc_request *request)
     return block != NULL ? block : serve_from_reserve(request);
 }
 
-/* Has memory recovered, and is the waiting request (NULL: none) served? The request is tried again if
- * memory has recovered, or in any case with `anyway`. */
+/* Has memory recovered, and is the waiting request (NULL: none) served? The request is tried again
+ * if memory has recovered, or in any case with `anyway`. */
 static bool recover(const struct alloc_request *request, void **block, bool anyway)
 {
     bool recovered = has_recovered();
@@ -126,8 +126,8 @@ static bool purge_for_group(void)
     return !notify_has_listeners() && limits_room_bytes() != SIZE_MAX && sparse_purge_all() != 0;
 }
 
-/* Tells LOW to one callback after the other until `recover` says yes. `request` NULL: none waits; `block` is what has served
- * it already, or NULL. */
+/* Tells LOW to one callback after the other until `recover` says yes. `request` NULL: none waits;
+ * `block` is what has served it already, or NULL. */
 static void *tell_low(const struct alloc_request *request, size_t size, void *block)
 {
     struct event event;

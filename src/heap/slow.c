@@ -296,9 +296,9 @@ static void give_large(void *block, uint32_t page)
     large_give(block, page);
 }
 
-/* Every block that give_pages does not give back itself, and all large ones when there is no cache or
- * blocks are filled. Small blocks of manual arenas come here, and where there is no class map all
- * small ones. */
+/* Every block that give_pages does not give back itself, and all large ones when there is no cache
+ * or blocks are filled. Small blocks of manual arenas come here, and where there is no class map
+ * all small ones. */
 static NOINLINE void give_kind(struct cache *cache, void *block)
 {
     uint32_t page;

@@ -76,8 +76,8 @@ static void note_if_held(struct lock *lock)
     if (RELAXED_LOAD(lock->state) != LOCK_FREE) RELAXED_STORE(seen_held, true);
 }
 
-/* arenas_each_lock needs making_lock, so that taking and giving see the same arenas. This look takes
- * no lock. */
+/* arenas_each_lock needs making_lock, so that taking and giving see the same arenas. This look
+ * takes no lock. */
 static void note_if_arenas_are_held(void)
 {
     EACH_ARENA (arena) note_if_held(&arena->lock);

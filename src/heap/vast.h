@@ -12,8 +12,8 @@
  *
  * O1  commit.vast_bytes and commit.vast_count are those of the foreign extents whose first record
  *     says VAST; the page heap counts them among its large blocks
- * O2  commit.vast_coming are the bytes that threads are asking the kernel for; the hard limit counts
- *     them already
+ * O2  commit.vast_coming are the bytes that threads are asking the kernel for; the hard limit
+ *     counts them already
  * Functions here take the page heap's lock themselves.
  * SPDX-License-Identifier: MIT
  */

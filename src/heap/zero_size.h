@@ -7,8 +7,8 @@
  *      address    first + 16 * i, of every alignment up to a page
  *      taken      bit i
  *
- * Addresses are given out in turn, so that one which came back stays unused for as long as possible.
- * Any thread may call any of these at any time; nothing takes a lock.
+ * Addresses are given out in turn, so that one which came back stays unused for as long as
+ * possible. Any thread may call any of these at any time; nothing takes a lock.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_HEAP_ZERO_SIZE_H

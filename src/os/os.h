@@ -2,10 +2,9 @@
  *
  * Address space is reserved (nothing may touch it), committed (reads as zero, may be written),
  * purged (stays committed, contents gone, reads as zero again) and released. posix.c and the files
- * that port.c takes in implement this header, or test/kernel/fake.c, which counts the calls, fails the n-th and
- * moves its clock by hand. Nothing here allocates, takes a lock or changes errno, but for what
- * says so: the three of a fork take the platform's locks.
- * SPDX-License-Identifier: MIT
+ * that port.c takes in implement this header, or test/kernel/fake.c, which counts the calls, fails
+ * the n-th and moves its clock by hand. Nothing here allocates, takes a lock or changes errno, but
+ * for what says so: the three of a fork take the platform's locks. SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_OS_OS_H
 #define PRAIRIE_OS_OS_H
@@ -99,8 +98,8 @@ uint64_t os_stalled_us(void);
  * addresses. */
 uint64_t os_random(void);
 unsigned os_core_count(void); /* that this process may run on; at least 1 */
-/* So many cores' time, rounded up, is what control groups leave to the process; 0: all, or it cannot
- * be told. One caller at a time, as for os_group_memory. */
+/* So many cores' time, rounded up, is what control groups leave to the process; 0: all, or it
+ * cannot be told. One caller at a time, as for os_group_memory. */
 unsigned os_core_quota(void);
 unsigned os_core_current(void); /* any number; the caller reduces it */
 uint64_t os_now_ms(void);       /* since some fixed moment; never goes back */

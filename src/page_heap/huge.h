@@ -65,14 +65,14 @@ void huge_before_growth(struct page_heap *heap, size_t open_bytes);
 /* Takes the option over: `never` ends the wish at once; with `always` what is open already gets it
  * now. */
 void huge_obey_option(enum huge_policy policy);
-/* The range has a new mapping, which knows nothing of the wish: in the first region it is told again.
- * Under the lock of the address space. */
+/* The range has a new mapping, which knows nothing of the wish: in the first region it is told
+ * again. Under the lock of the address space. */
 void huge_advise_new_mapping(struct os_range range);
 /* Refuses huge pages, or no longer: little memory is left, and one that is touched first takes
  * 2 MiB at once. */
 void huge_bar(bool barred);
-/* For a run that was just leased and reads as zero, while huge pages are wanted. Now and then, when a
- * huge page begins in it, the first touch of its first page is timed: is the kernel quick to find
+/* For a run that was just leased and reads as zero, while huge pages are wanted. Now and then, when
+ * a huge page begins in it, the first touch of its first page is timed: is the kernel quick to find
  * one? If that page was there already, the first page of the huge page that begins in the run is
  * timed instead. Takes the locks of the page heap and the address space. */
 void huge_try(uint32_t page, size_t pages);

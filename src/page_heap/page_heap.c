@@ -18,8 +18,8 @@ unsigned page_heap_last;
 uint32_t page_heaps_past_trigger;
 bool page_heaps_barred;
 
-/* Leases of up to so many pages take clean ones without asking page_heaps_spare_clean; where purging
- * closes pages, all ask. */
+/* Leases of up to so many pages take clean ones without asking page_heaps_spare_clean; where
+ * purging closes pages, all ask. */
 #define FREELY_LEASED_MAX ((uint32_t)(OS_PURGE_CLOSES ? 0 : RUN_PAGES_MAX))
 
 /* Of a shared one. */

@@ -119,9 +119,9 @@ INLINE bool page_heap_is_held(const struct page_heap *heap)
     return RELAXED_LOAD(heap->lock.state) != LOCK_FREE;
 }
 
-/* The lock of a supplied heap is that of page_heap[0], in whose used runs its pieces may lie. A piece
- * may also lie in a used run of another shared heap, which reads the states of neighbours under its
- * own lock: SUPPLIED states merge with none of its runs. */
+/* The lock of a supplied heap is that of page_heap[0], in whose used runs its pieces may lie. A
+ * piece may also lie in a used run of another shared heap, which reads the states of neighbours
+ * under its own lock: SUPPLIED states merge with none of its runs. */
 INLINE struct lock *page_heap_lock(struct page_heap *heap)
 {
     return heap->is_supplied ? &page_heap->lock : &heap->lock;
@@ -139,8 +139,8 @@ INLINE size_t page_heap_used_pages(struct page_heap *heap)
     return heap->open_pages - heap->free_pages[FREE_DIRTY] - heap->free_pages[FREE_CLEAN];
 }
 
-/* Used pages that belong to no large block: nearly all are slabs'. Vast blocks count among large ones of
- * the first page heap, but have none of its pages. Exact under the lock. */
+/* Used pages that belong to no large block: nearly all are slabs'. Vast blocks count among large
+ * ones of the first page heap, but have none of its pages. Exact under the lock. */
 INLINE size_t page_heap_slab_pages(struct page_heap *heap)
 {
     size_t large = heap->large_pages;

@@ -225,9 +225,9 @@ static size_t close_end_of(struct page_heap *heap, bool waits)
     return closed;
 }
 
-/* Once one page heap has closed its end, free pages of another may be the end, so it begins anew with
- * the first. It closes no more than was open at the start: others that open and free meanwhile could
- * keep it here for ever. */
+/* Once one page heap has closed its end, free pages of another may be the end, so it begins anew
+ * with the first. It closes no more than was open at the start: others that open and free meanwhile
+ * could keep it here for ever. */
 READS_UNLOCKED bool page_heaps_close_tail(bool waits)
 {
     size_t most = space.open_bytes >> space.page_shift, closed = 0;

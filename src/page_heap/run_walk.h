@@ -12,8 +12,8 @@ enum { RUNS_PER_HOLD = 1024 };
 #define HEAP_UNKNOWN UINT16_MAX
 
 /* Where the walk goes on: the first page at or behind `page` that surely begins a run. `page` began
- * one when the locks were given; a run that it now lies inside of, or ends, is left out. In a row of
- * runs of two pages first and last pages look alike, so the rest of such a row is left out. */
+ * one when the locks were given; a run that it now lies inside of, or ends, is left out. In a row
+ * of runs of two pages first and last pages look alike, so the rest of such a row is left out. */
 uint32_t run_start_from(const struct region *region, uint32_t page);
 /* The number of the page heap that the run is of, as far as the walk has told it: `before` is what
  * it said of the run before. Aborts where two meet without a seam. */

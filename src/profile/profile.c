@@ -120,8 +120,8 @@ static bool leaks_are_wanted(void)
     return option_is_set(OPTION_PROF_LEAK) || option_is_set(OPTION_PROF_LEAK_ERROR);
 }
 
-/* Without a prefix there is no file unless somebody names one, but leaks are told. *leaks, unless it
- * is NULL: are they wanted, and later, were there any? */
+/* Without a prefix there is no file unless somebody names one, but leaks are told. *leaks, unless
+ * it is NULL: are they wanted, and later, were there any? */
 static bool dump(const char *path, char reason, bool *leaks)
 {
     struct report name = { .used = 0 };

@@ -51,7 +51,8 @@ void sample_forget(uint32_t record);
 size_t sample_bytes(uint32_t record);
 
 /* Counts the watched guarded blocks of the class: 1 begins a watch, -1 ends one, 0 changes nothing
- * but aims the sized frees of the class anew. They look at the address while the count is not 0. G2 */
+ * but aims the sized frees of the class anew. They look at the address while the count is not 0.
+ * G2 */
 void sized_free_watch(unsigned class_index, int step);
 /* Ends the watches of all classes. */
 void sized_free_watch_none(void);

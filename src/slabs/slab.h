@@ -86,7 +86,8 @@ void slab_close(struct slab *slab);
 unsigned slab_fill(struct slab *slab, void **end, unsigned wanted);
 
 /* The first pages from *first on, counted in the slab, that can go to the kernel: no block that is
- * out has a part on them, and they are not marked as purged. Returns how many; 0: there are none. */
+ * out has a part on them, and they are not marked as purged. Returns how many; 0: there are
+ * none. */
 size_t slab_unused_pages(const struct slab *slab, size_t *first);
 void slab_mark_purged(struct slab *slab, size_t first, size_t pages);
 /* How many are marked. */
@@ -157,8 +158,9 @@ INLINE enum slab_fault slab_put_one(struct slab *slab, const struct slab_shape *
     return SLAB_FAULT_NONE;
 }
 
-/* Marks blocks[] free as long as they lie in this slab, as the first does. Returns how many. *fault:
- * what is wrong with the next one; SLAB_FAULT_NONE: that lies elsewhere, or there is none. */
+/* Marks blocks[] free as long as they lie in this slab, as the first does. Returns how many.
+ * *fault: what is wrong with the next one; SLAB_FAULT_NONE: that lies elsewhere, or there is
+ * none. */
 unsigned slab_put(struct slab *slab, void *const *blocks, unsigned count, enum slab_fault *fault);
 
 #endif

@@ -92,8 +92,8 @@ struct page {
 /* In bin_index of a large run that is hardened (heap/hardened.h). Written by who holds the
  * block. */
 #define PAGE_HARDENED ((uint16_t)0x4000)
-/* In bin_index of a large run whose next page is a fence (page_heap/run_fence.h). Written by who holds
- * it. */
+/* In bin_index of a large run whose next page is a fence (page_heap/run_fence.h). Written by who
+ * holds it. */
 #define PAGE_FENCED ((uint16_t)0x2000)
 /* In bin_index of a large run: its block is staggered (heap/large.c), and so many usable bytes
  * shorter than its pages; and how many lines behind the start of its first page it begins. Written

@@ -16,7 +16,8 @@
 #include "../space/commit.h"
 #include "snapshot.h"
 
-/* In the order of the note. SINGLE: one object. ARRAY: an array, whose length the compiler knows. */
+/* In the order of the note. SINGLE: one object. ARRAY: an array, whose length the compiler
+ * knows. */
 #define OUTSIDE_ROOTS(SINGLE, ARRAY) \
     ARRAY(arenas)                    \
     SINGLE(arena_end)                \

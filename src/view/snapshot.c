@@ -63,8 +63,8 @@ static void count_bin(const struct class_bin *bin, unsigned class_index,
     into->taken += bin->flow.blocks_taken;
 }
 
-/* Staggered blocks are shorter than their pages. Their number may be behind by some that others gave
- * back, so that it is less than none, or ahead of pages that went back after it was read. */
+/* Staggered blocks are shorter than their pages. Their number may be behind by some that others
+ * gave back, so that it is less than none, or ahead of pages that went back after it was read. */
 static void take_spare_off(uint32_t staggered, struct snapshot_arena *into)
 {
     size_t bytes = staggered <= INT32_MAX ? (size_t)staggered * PAGE_STAGGERED : 0;

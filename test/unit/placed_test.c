@@ -626,6 +626,7 @@ static void an_arena_is_destroyed_once(void **state)
     assert_true(arena_begin_destroy(arena));
     assert_false(arena_begin_destroy(arena));
     arena_finish_destroy(arena);
+    assert_false(arena_begin_destroy(arena));
     assert_ptr_equal(arena_create(), arena);
     assert_true(placed_destroy(arena));
 }

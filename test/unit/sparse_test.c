@@ -1,4 +1,5 @@
-/* sparse_test.c - pages of slabs on which no block lives: which of them go to the kernel, and when. */
+/* sparse_test.c - pages of slabs on which no block lives: which of them go to the kernel, and
+ * when. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 

@@ -1,4 +1,5 @@
-/* sparse_threads_test.c - walks over sparse slabs beside threads that take from them and give back. */
+/* sparse_threads_test.c - walks over sparse slabs beside threads that take from them and give
+ * back. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
