@@ -173,10 +173,10 @@ function(prairie_library suffix folder)
                                    --globalize-symbol=prairie_frees_v1 $<TARGET_FILE:prairie_static${suffix}>)
     endif()
     target_compile_definitions(prairie_static${suffix} INTERFACE PRAIRIE_INLINE=1)
-    # A program that asks for the archive gets it, even if only the C library calls malloc in it.
     target_link_options(prairie_static${suffix} INTERFACE ${flags})
     # Before 2.34 the C library has threads in a library of their own.
     target_link_libraries(prairie_static${suffix} INTERFACE -pthread)
+    # A program that asks for the archive gets it, even if only the C library calls malloc in it.
     if(arg_SANITIZE STREQUAL "none")
         target_link_options(prairie_static${suffix} INTERFACE LINKER:--undefined=malloc)
     endif()

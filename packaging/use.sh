@@ -10,10 +10,17 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 if [ -n "$2" ]; then export PKG_CONFIG_PATH="$2"; fi
 
-for file in libprairie.so.0 prairie/libjemalloc.so.2 libprairie_hardened.so prairie/libprairie_hardened.so; do
-    # Debian has that one beside the other.
-    [ -e "$library/$file" ] || [ "$(basename "$file")" = libprairie_hardened.so ] || { echo "use: no $file"; exit 1; }
-    [ -e "$library/$file" ] || continue
+# Debian has that one beside the other.
+hardened=
+for file in prairie/libprairie_hardened.so libprairie_hardened.so; do
+    [ ! -e "$library/$file" ] || hardened="$hardened $file"
+done
+case $hardened in
+    '') echo "use: no libprairie_hardened.so"; exit 1 ;;
+    ' '*' '*) echo "use: more than one libprairie_hardened.so:$hardened"; exit 1 ;;
+esac
+for file in libprairie.so.0 prairie/libjemalloc.so.2 $hardened; do
+    [ -e "$library/$file" ] || { echo "use: no $file"; exit 1; }
     LD_PRELOAD=$library/$file PRAIRIE_CONF=stats_print:true ls / 2>&1 >/dev/null | grep -q '^prairie:' ||
         { echo "use: $file does not serve"; exit 1; }
 done

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import types
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -111,6 +112,44 @@ def programs_not_served(folder):
         expect("a set-uid program", run("--", setuid), 125, "set-uid")
 
 
+# In the place of the prairie command: runs a program with the library, and compares as it is told.
+COMMAND = """#!/bin/sh
+verb=$1 library=$3
+while [ "$1" != -- ]; do shift; done
+shift
+[ "$verb" = run ] || exit "$COMPARED"
+LD_PRELOAD=$library
+export LD_PRELOAD
+exec "$@"
+"""
+
+
+def by_command(folder):
+    path = ROOT / "dev" / "run"
+    dev_run = types.ModuleType("dev_run")
+    dev_run.__file__ = str(path)
+    exec(compile(path.read_text(encoding="utf-8"), path, "exec"), vars(dev_run))
+    dev_run.COMMAND = folder / "prairie"
+    dev_run.COMMAND.write_text(COMMAND, encoding="ascii")
+    dev_run.COMMAND.chmod(0o755)
+
+    def code(script, compared=0):
+        settings = {"COMPARED": str(compared)}
+        library = os.environ["PRAIRIE_LIBRARY"]
+        return dev_run.by_command(["sh", "-c", script], settings, "", library), ""
+
+    under_prairie = '[ -z "$LD_PRELOAD" ] || '
+    expect("by the command: the same", code("exit 0"), 0)
+    expect("by the command: outputs that differ", code("exit 0", compared=1), 125)
+    expect("by the command: the comparison fails", code("exit 0", compared=125), 125)
+    expect("by the command: the program's own exit code", code("exit 7"), 7)
+    expect("by the command: a signal", code("kill -TERM $$"), 143)
+    expect("by the command: a failure under prairie alone", code(under_prairie + "exit 7"), 125)
+    expect("by the command: a crash under prairie alone",
+           code(under_prairie + "kill -SEGV $$"), 125)
+    expect("by the command: not found", code("exit 127"), 127)
+
+
 def main():
     if not os.environ.get("PRAIRIE_LIBRARY"):
         print("PRAIRIE_LIBRARY is not set: it names the library to test with")
@@ -119,6 +158,7 @@ def main():
         same_and_different(Path(folder))
         failing_programs(Path(folder))
         programs_not_served(Path(folder))
+        by_command(Path(folder))
         spaces = Path(folder) / "a folder: with $signs"
         spaces.mkdir()
         library = shutil.copy(os.environ["PRAIRIE_LIBRARY"], spaces)

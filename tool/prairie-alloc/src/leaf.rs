@@ -9,6 +9,8 @@ use core::mem::{size_of, MaybeUninit};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused(pub i32);
 
+pub(crate) const EINVAL: i32 = 22;
+
 impl std::fmt::Display for Refused {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         std::io::Error::from_raw_os_error(self.0).fmt(to)
@@ -40,8 +42,12 @@ impl<T: Copy> Leaf<T> {
                 0,
             )
         };
-        if error != 0 || bytes != size_of::<T>() {
+        if error != 0 {
             return Err(Refused(error));
+        }
+        // A leaf of another type: what was written is not a whole value.
+        if bytes != size_of::<T>() {
+            return Err(Refused(EINVAL));
         }
         Ok(unsafe { value.assume_init() })
     }

@@ -3,8 +3,8 @@
 //! A process has them when it begins with `prof:true`, in the environment or in [`options!`](crate::options!).
 // SPDX-License-Identifier: MIT
 
-use crate::leaf::Leaf;
 pub use crate::leaf::Refused;
+use crate::leaf::{Leaf, EINVAL};
 use core::ffi::c_char;
 use std::ffi::CString;
 use std::path::Path;
@@ -26,8 +26,8 @@ pub fn set_active(active: bool) -> Result<(), Refused> {
 
 /// Writes what is held now into a file.
 pub fn dump(file: impl AsRef<Path>) -> Result<(), Refused> {
-    const EINVAL: i32 = 22;
-    let name = file.as_ref().to_str().and_then(|name| CString::new(name).ok());
-    let name = name.ok_or(Refused(EINVAL))?;
+    // A path need not be text.
+    let name = CString::new(file.as_ref().as_os_str().as_encoded_bytes());
+    let name = name.map_err(|_| Refused(EINVAL))?;
     Leaf::<*const c_char>::new(c"prof.dump").set(name.as_ptr())
 }

@@ -72,6 +72,18 @@ fn profiles_are_written() {
     assert!(text.starts_with("heap_v2/4096"), "{}", &text[..40]);
     drop(held);
     assert!(profile::dump("/nowhere/at/all").is_err());
+    assert_eq!(profile::dump("/tmp/a\0b"), Err(profile::Refused(22)));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_name_of_a_profile_need_not_be_text() {
+    use std::os::unix::ffi::OsStringExt;
+    let name = format!("prairie-alloc-{}-", std::process::id()).into_bytes();
+    let name = std::ffi::OsString::from_vec([name, vec![0xff]].concat());
+    let file = std::env::temp_dir().join(name);
+    profile::dump(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
 }
 
 fn grow_until_refused() {

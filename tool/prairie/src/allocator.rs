@@ -9,11 +9,13 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::family;
 use crate::owner;
 use crate::peers;
 use crate::places;
 use crate::suite::{NamedAllocator, Workload};
 use crate::trouble::{About, Result, Trouble};
+use crate::units;
 
 pub const C_LIBRARY: &str = "glibc";
 pub const PRAIRIE: &str = "prairie";
@@ -217,10 +219,11 @@ fn prove(candidate: Candidate, root: Option<&Path>, folder: &Path) -> Result<All
     let mut library = None;
     if let Some(original) = &candidate.library {
         let bytes = fs::read(original).about(original.display())?;
-        sha256 = Some(Sha256::digest(&bytes).iter().map(|b| format!("{b:02x}")).collect());
+        sha256 = Some(units::hexadecimal(&Sha256::digest(&bytes)));
         let place = folder.join(&candidate.name);
         fs::create_dir_all(&place).about(place.display())?;
-        let copy = place.join(original.file_name().unwrap_or_default());
+        let name = original.file_name().unwrap_or_default().to_string_lossy();
+        let copy = place.join(name.replace(places::SPLITS_A_PRELOAD, "_"));
         fs::write(&copy, bytes).about(copy.display())?;
         library = Some(copy.canonicalize().about(copy.display())?);
     }
@@ -257,7 +260,7 @@ fn prove(candidate: Candidate, root: Option<&Path>, folder: &Path) -> Result<All
 fn require_c_library(owners: &owner::Owners) -> Result<()> {
     let answerer = owners.files.get("malloc").map_or("nobody", String::as_str);
     let name = Path::new(answerer).file_name().unwrap_or_default().to_string_lossy();
-    if name.starts_with("libc.so") || name.starts_with("libc-") || name.starts_with("libc.musl") {
+    if family::is_c_library(&name) {
         return Ok(());
     }
     Err(Trouble::new(format!("malloc is answered by {answerer} without any preload"))

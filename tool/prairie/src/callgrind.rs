@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
                 Place::Library
             } else if path == UNNAMED {
                 Place::Unnamed
-            } else if file.starts_with("libc.so") || file.starts_with("libc-") {
+            } else if family::is_c_library(&file) {
                 Place::LibC
             } else {
                 Place::Elsewhere

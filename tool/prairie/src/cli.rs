@@ -212,7 +212,8 @@ fn named_file(text: &str) -> Result<(String, PathBuf)> {
     }
 }
 
-fn is_name(text: &str) -> bool {
+/// Of an allocator: its library is copied into a folder of that name.
+pub fn is_name(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     !text.is_empty() && text.bytes().all(fits) && !text.starts_with('.')
 }

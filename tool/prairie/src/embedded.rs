@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use sha2::{Digest, Sha256};
 
 use crate::trouble::{About, Result, Trouble};
+use crate::units;
 
 /// Empty: it was built without.
 static BYTES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libprairie.so"));
@@ -49,7 +50,7 @@ pub fn us() -> u32 {
 }
 
 fn place(folders: &[PathBuf], bytes: &[u8]) -> Result<PathBuf> {
-    let sum: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let sum = units::hexadecimal(&Sha256::digest(bytes));
     let name = format!("libprairie-{}.so", &sum[..DIGITS]);
     let mut failure = Trouble::new("no folder to put the library into");
     for folder in folders {

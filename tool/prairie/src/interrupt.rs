@@ -8,10 +8,7 @@ use signal_hook::consts::{SIGHUP, SIGTERM};
 
 use crate::measure::Watch;
 use crate::sys::{self, Pid};
-use crate::trouble::{About, Result, Trouble};
-
-/// As a shell calls the end by SIGINT.
-const INTERRUPTED: u8 = 130;
+use crate::trouble::{About, INTERRUPTED, Result, Trouble};
 
 /// True when one of these signals has come; from now on they end nothing by themselves. SIGHUP that is
 /// ignored stays so, as nohup wants.

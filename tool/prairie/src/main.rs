@@ -14,6 +14,7 @@
 
 mod allocator;
 mod analysis;
+mod answering;
 mod bench;
 mod callgrind;
 mod cli;

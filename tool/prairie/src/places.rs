@@ -3,7 +3,6 @@
 
 use std::env;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,8 @@ use crate::embedded;
 use crate::trouble::{About, Result, Trouble};
 
 pub const LIBRARY: &str = "libprairie.so";
+/// What a package for users installs; the name without a number comes with that for developers.
+const LIBRARY_OF_USERS: &str = "libprairie.so.0";
 const LIBRARY_VARIABLE: &str = "PRAIRIE_LIBRARY";
 
 /// What the sources of prairie contain, and nothing else does.
@@ -65,11 +66,16 @@ pub fn library(told: Option<&Path>) -> Result<PathBuf> {
     if let Some(found) = embedded::library()? {
         return Ok(found);
     }
-    first(system_folders().iter().map(|folder| folder.join(LIBRARY)).collect()).ok_or_else(|| {
+    first(installed_in(&system_folders())).ok_or_else(|| {
         Trouble::new("no libprairie.so beside this program, in build/, or installed").hint(format!(
             "build it (make), or name it: --library FILE, or {LIBRARY_VARIABLE}=FILE"
         ))
     })
+}
+
+fn installed_in(folders: &[PathBuf]) -> Vec<PathBuf> {
+    let names = [LIBRARY, LIBRARY_OF_USERS];
+    folders.iter().flat_map(|folder| names.map(|name| folder.join(name))).collect()
 }
 
 /// Around this executable: whoever starts it believes its owner and the groups of its folders.
@@ -84,8 +90,10 @@ fn near() -> Vec<PathBuf> {
     trusted.map(|folder| folder.join(LIBRARY)).collect()
 }
 
-/// The library's path as LD_PRELOAD can hold it: the loader splits it at blanks and colons and
-/// replaces dollar signs, so that a path with any of them needs a link without.
+/// What a path in LD_PRELOAD cannot have: the loader splits there, and replaces dollar signs.
+pub const SPLITS_A_PRELOAD: [char; 4] = [' ', ':', ';', '$'];
+
+/// The library's path as LD_PRELOAD can hold it: one that it would split needs a link.
 pub struct Loadable {
     pub path: PathBuf,
     _folder: Option<tempfile::TempDir>,
@@ -93,7 +101,7 @@ pub struct Loadable {
 
 impl Loadable {
     pub fn new(library: &Path) -> Result<Loadable> {
-        if !library.as_os_str().as_bytes().iter().any(|byte| b" :;$".contains(byte)) {
+        if !library.to_string_lossy().contains(SPLITS_A_PRELOAD) {
             return Ok(Loadable { path: library.to_owned(), _folder: None });
         }
         let folder = tempfile::tempdir().about("a temporary folder")?;
@@ -170,6 +178,15 @@ mod tests {
     fn a_library_that_was_named_must_exist() {
         let refused = library(Some(Path::new("/no/such/file.so"))).unwrap_err();
         assert_eq!(refused.to_string(), "/no/such/file.so: no such library");
+    }
+
+    #[test]
+    fn the_package_for_users_has_the_name_with_a_number_only() {
+        let places = installed_in(&[PathBuf::from("/a"), PathBuf::from("/b")]);
+        let text: Vec<_> = places.iter().map(|path| path.to_str().unwrap()).collect();
+        let expected =
+            ["/a/libprairie.so", "/a/libprairie.so.0", "/b/libprairie.so", "/b/libprairie.so.0"];
+        assert_eq!(text, expected);
     }
 
     #[test]

@@ -4,7 +4,6 @@
 use crate::allocator::Absent;
 use crate::bench::{self, Bench, Item};
 use crate::cli::{CheckBy, Compare};
-use crate::interrupt::Stop;
 use crate::suite::{Check, Suite, Workload};
 use crate::trouble::{About, Result, Trouble};
 
@@ -97,7 +96,7 @@ pub fn set_up(bench: &mut Bench, mut absent: Vec<Absent>) -> Result<(Vec<Item>, 
     for item in bench.items {
         match bench.set_up(item) {
             Ok(()) => ready.push(item.clone()),
-            Err(error) if error.exit_code() == Stop::trouble().exit_code() => return Err(error),
+            Err(error) if error.is_interruption() => return Err(error),
             Err(error) => {
                 let name = item.workload.name.clone();
                 absent.push(Absent { name, reason: error.to_string() });

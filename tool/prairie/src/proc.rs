@@ -60,6 +60,12 @@ pub fn parent(pid: Pid) -> Option<Pid> {
     text(pid, "stat")?.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
+/// When the process started, in ticks since the machine did: numbers are given out again, and with this
+/// one process is told from a later one.
+pub fn started(pid: Pid) -> Option<u64> {
+    text(pid, "stat")?.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
 /// What the kernel told the program that a process runs when it started: another one for each
 /// program, because addresses differ, and a copy of its parent's for a process that has only been
 /// forked.
@@ -67,14 +73,36 @@ pub fn auxiliary(pid: Pid) -> Vec<u8> {
     fs::read(format!("/proc/{pid}/auxv")).unwrap_or_default()
 }
 
+/// Lines of a name and its value.
+pub struct Status(String);
+
+impl Status {
+    pub fn of(pid: Pid) -> Option<Status> {
+        text(pid, "status").map(Status)
+    }
+
+    fn words(&self, name: &str) -> impl DoubleEndedIterator<Item = &str> {
+        let value = |line| str::strip_prefix(line, name)?.strip_prefix(':');
+        let found = self.0.lines().find_map(value).unwrap_or_default();
+        found.split_ascii_whitespace()
+    }
+
+    /// The first one of the value.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.words(name).next()?.parse().ok()
+    }
+
+    /// It is there only until its parent asks how it ended.
+    pub fn is_of_ended(&self) -> bool {
+        self.words("State").next() == Some("Z")
+    }
+}
+
 /// The user and the group with whose rights the process opens files.
 pub fn file_owner(pid: Pid) -> Option<(u32, u32)> {
-    let status = text(pid, "status")?;
-    let last = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        line.split_ascii_whitespace().next_back()?.parse::<u32>().ok()
-    };
-    Some((last("Uid:")?, last("Gid:")?))
+    let status = Status::of(pid)?;
+    let last = |name: &str| status.words(name).next_back()?.parse().ok();
+    Some((last("Uid")?, last("Gid")?))
 }
 
 /// A path to the executable file, whatever its name.
@@ -179,6 +207,27 @@ mod tests {
         let all = all_with_parents();
         let own = all.iter().find(|(child, _)| *child == pid).unwrap();
         assert_eq!(own.1, std::os::unix::process::parent_id() as Pid);
+    }
+
+    #[test]
+    fn a_status_is_read_by_names() {
+        let status = Status("Name:\tState: Z\nState:\tZ (zombie)\nUid:\t1\t2\t3\t4\n".into());
+        assert!(status.is_of_ended());
+        assert_eq!(
+            (status.number("Uid"), status.number("Ui"), status.number("VmRSS")),
+            (Some(1), None, None)
+        );
+        assert_eq!(status.words("Uid").next_back(), Some("4"));
+        let own = Status::of(std::process::id() as Pid).unwrap();
+        assert!(!own.is_of_ended() && own.number("Threads").unwrap() >= 1);
+    }
+
+    #[test]
+    fn a_process_started_before_its_children() {
+        let own = started(std::process::id() as Pid).unwrap();
+        assert!(own > 0 && own <= started(std::process::id() as Pid).unwrap());
+        assert!(started(1).unwrap() <= own);
+        assert_eq!(started(Pid::MAX), None);
     }
 
     #[test]

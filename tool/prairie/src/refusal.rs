@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 
 use crate::live::text::printable;
-use crate::proc;
+use crate::proc::{self, Status};
 use crate::sys::Pid;
 use crate::terminal;
 use crate::trouble::{Result, Trouble};
@@ -38,25 +38,22 @@ pub fn no_process(pid: Pid) -> Trouble {
 
 /// The process exists, and this is its name in messages.
 pub fn require(pid: Pid) -> Result<String> {
-    match proc::text(pid, "status") {
-        Some(status) if pid > 0 && !status.contains("\nState:\tZ") => Ok(proc::name(pid)),
+    match Status::of(pid) {
+        Some(status) if pid > 0 && !status.is_of_ended() => Ok(proc::name(pid)),
         _ => Err(no_process(pid)),
     }
 }
 
 fn of(pid: Pid, error: &io::Error, attaches: bool) -> Trouble {
-    let Some(status) = proc::text(pid, "status") else { return no_process(pid) };
-    let number = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        line.split_ascii_whitespace().next()?.parse::<u32>().ok()
-    };
+    let Some(status) = Status::of(pid) else { return no_process(pid) };
+    let number = |name: &str| u32::try_from(status.number(name)?).ok();
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok();
     let rights = Rights {
         // SAFETY: no argument, a number out.
         own_user: unsafe { libc::geteuid() },
-        user: number("Uid:").unwrap_or(0),
+        user: number("Uid").unwrap_or(0),
         scope: scope.and_then(|text| text.trim().parse().ok()),
-        tracer: number("TracerPid:").filter(|pid| attaches && *pid != 0).map(|pid| pid as Pid),
+        tracer: number("TracerPid").filter(|pid| attaches && *pid != 0).map(|pid| pid as Pid),
     };
     refused(&format!("process {pid} ({})", name_of(pid)), error, rights, &with_sudo())
 }

@@ -3,7 +3,7 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -154,26 +154,26 @@ pub fn open_process(pid: Pid) -> io::Result<OwnedFd> {
 
 /// Waits until `fd` is readable; false when the time is over or a signal came first.
 pub fn readable_within(fd: &OwnedFd, timeout: Duration) -> bool {
-    let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    let time = libc::timespec {
-        tv_sec: timeout.as_secs() as libc::time_t,
-        tv_nsec: timeout.subsec_nanos() as libc::c_long,
-    };
-    // SAFETY: one valid entry, a valid time, no signal mask.
-    unsafe { libc::ppoll(&mut poll, 1, &time, std::ptr::null()) > 0 }
+    input_within(fd.as_raw_fd(), timeout) != 0
 }
 
 /// Waits for keys on the terminal of standard output, or a signal, as long as this; false when there
 /// is no terminal any more. What looks for keys there afterwards may then never return.
 pub fn terminal_lasts_for(timeout: Duration) -> bool {
-    let mut poll = libc::pollfd { fd: libc::STDOUT_FILENO, events: libc::POLLIN, revents: 0 };
+    let gone = libc::POLLHUP | libc::POLLERR | libc::POLLNVAL;
+    input_within(libc::STDOUT_FILENO, timeout) & gone == 0
+}
+
+/// Waits for input; what has come of it. 0: the time is over, or a signal came first.
+fn input_within(fd: RawFd, timeout: Duration) -> libc::c_short {
+    let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     let time = libc::timespec {
         tv_sec: timeout.as_secs() as libc::time_t,
         tv_nsec: timeout.subsec_nanos() as libc::c_long,
     };
     // SAFETY: one valid entry, a valid time, no signal mask.
     unsafe { libc::ppoll(&mut poll, 1, &time, std::ptr::null()) };
-    poll.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) == 0
+    poll.revents
 }
 
 /// Sends a signal; a process that has ended meanwhile is no failure.

@@ -9,6 +9,8 @@ use crate::terminal;
 pub const TOOL_FAILED: u8 = 125;
 pub const NOT_EXECUTABLE: u8 = 126;
 pub const NOT_FOUND: u8 = 127;
+/// As a shell calls the end by SIGINT.
+pub const INTERRUPTED: u8 = 130;
 
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{text}")]
@@ -42,6 +44,11 @@ impl Trouble {
 
     pub fn exit_code(&self) -> u8 {
         self.code
+    }
+
+    /// Somebody wants the tool to end: nothing has gone wrong.
+    pub fn is_interruption(&self) -> bool {
+        self.code == INTERRUPTED
     }
 
     /// What the user sees on standard error.

@@ -24,6 +24,11 @@ fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     format!("{} {unit}", digits(value / size))
 }
 
+/// Two digits for each byte.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 pub fn seconds(value: f64) -> String {
     scaled(value, &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")])
 }

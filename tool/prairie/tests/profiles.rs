@@ -411,6 +411,40 @@ fn a_process_without_samples_is_told_how() {
     end(running);
 }
 
+/// As Rust has it in a program: mallctl under the library's own name. Without symbols nobody finds it.
+#[test]
+fn a_program_with_prairie_within_is_attached_to_while_it_has_symbols() {
+    let folder = tempfile::tempdir().unwrap();
+    let (Some(built), Some(source)) = (built_library(), program(folder.path())) else { return };
+    let source = source.with_extension("c");
+    let archive = built.with_file_name("libprairie.a");
+    let own = folder.path().join("libown.a");
+    let renamed = Command::new("objcopy")
+        .args(["--redefine-sym", "mallctl=prairie_mallctl"])
+        .arg(&archive)
+        .arg(&own)
+        .status();
+    if !renamed.is_ok_and(|status| status.success()) {
+        return eprintln!("skipped: there is no objcopy, or no {}", archive.display());
+    }
+    let within = folder.path().join("within");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-g", "-O0", "-o"]).arg(&within).arg(source);
+    compiler.args(["-Wl,-u,malloc", "-Wl,-u,prairie_mallctl"]).arg(own).arg("-pthread");
+    assert!(compiler.status().unwrap().success());
+    let said = |program: &Path| {
+        let running = running(Path::new(""), program, "prof:true", "little");
+        let output = attach(running.child.id()).output().unwrap();
+        end(running);
+        (output.status.success(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (is_taken, told) = said(&within);
+    assert!(is_taken || is_refusal(&told), "{told}");
+    assert!(Command::new("strip").arg(&within).status().unwrap().success());
+    let (is_taken, told) = said(&within);
+    assert!(!is_taken && (told.contains("has prairie within, but no symbol") || is_refusal(&told)));
+}
+
 /// As an upgrade does it, to processes that run on with the old library.
 #[test]
 fn a_library_that_was_replaced_is_known() {

@@ -99,6 +99,18 @@ fn an_unsteady_output_is_no_check() {
 }
 
 #[test]
+fn a_library_whose_name_the_loader_would_split_takes_part() {
+    let Some(library) = built_library() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let odd = folder.path().join("a b:c;d$e.so");
+    std::fs::copy(library, &odd).unwrap();
+    let with = format!("mine={}", odd.display());
+    let mut command = prairie();
+    command.args(["compare", "--with", &with, "--allocators", "glibc,mine", "--rounds", "1"]);
+    command.args(["--", "true"]).assert().success().stdout(contains("mine"));
+}
+
+#[test]
 fn a_library_that_does_not_answer_malloc_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     // A library that any program has, and that is no allocator.

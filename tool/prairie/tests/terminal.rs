@@ -7,6 +7,7 @@ mod watched;
 
 use std::process::Command;
 
+use support::becomes;
 use watched::{AT_REST, Watched};
 
 /// A terminal of its own, with the screen as text.
@@ -79,7 +80,7 @@ fn a_process_on_a_terminal() {
     for word in ["prairie top: watched", "4 threads", "allocated", "over time", "pages", "q quit"] {
         screen.shows(word);
     }
-    screen.shows(", waits ");
+    screen.shows(", found held ");
     watched.ask("grow");
     screen.shows("large 1");
     screen.press("a");
@@ -139,16 +140,34 @@ fn all_processes_on_a_terminal() {
 
 #[test]
 fn it_ends_with_its_terminal() {
-    // SIGHUP does not end it: what the terminal says must.
-    let command = format!("trap '' HUP; exec {} top --every 0.2", env!("CARGO_BIN_EXE_prairie"));
-    let Some(screen) = Screen::start(&command) else { return };
-    screen.shows("q quit");
-    let pid = screen.tmux(&["list-panes", "-F", "#{pane_pid}"]).unwrap();
-    drop(screen);
-    let folder = std::path::Path::new("/proc").join(pid.trim());
-    let lasts = (0..100).all(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(100));
-        folder.exists()
-    });
-    assert!(!lasts, "{pid} goes on without a terminal");
+    // Where SIGHUP does not end it, what the terminal says must.
+    for trap in ["trap '' HUP", "trap : HUP"] {
+        let folder = tempfile::tempdir().unwrap();
+        let code = folder.path().join("code");
+        let tool = env!("CARGO_BIN_EXE_prairie");
+        let command = format!("{trap}; {tool} top --every 0.2; echo $? >{}", code.display());
+        let Some(screen) = Screen::start(&command) else { return };
+        screen.shows("q quit");
+        drop(screen);
+        let is_told = becomes(|| std::fs::read_to_string(&code).is_ok_and(|text| text == "125\n"));
+        assert!(is_told, "{trap}: {:?}", std::fs::read_to_string(&code));
+    }
+}
+
+#[test]
+fn a_signal_leaves_the_terminal_as_it_was() {
+    for signal in ["INT", "QUIT", "HUP", "TERM"] {
+        let folder = tempfile::tempdir().unwrap();
+        let pid = folder.path().join("pid");
+        let tool = env!("CARGO_BIN_EXE_prairie");
+        let start = format!("sh -c 'echo $$ >{}; exec {tool} top --every 0.2'", pid.display());
+        let command =
+            format!("{start}; code=$?; stty -a; echo the code is $code; sleep 60 # {signal}");
+        let Some(screen) = Screen::start(&command) else { return };
+        screen.shows("q quit");
+        let pid = std::fs::read_to_string(pid).unwrap();
+        assert!(Command::new("kill").args(["-s", signal, pid.trim()]).status().unwrap().success());
+        let after = screen.shows("the code is 0");
+        assert!(after.contains(" icanon") && after.contains(" echo "), "{signal}: {after}");
+    }
 }

@@ -271,6 +271,9 @@ fn prometheus_is_served() {
     assert!(answer.contains("application/openmetrics-text; version=1.0.0"), "{answer}");
     assert!(answer.contains(&format!("prairie_up{{pid=\"{pid}\",name=\"watched\"}} 1\n")));
     assert!(answer.ends_with("# EOF\n"), "{answer}");
+    let pid_text = pid.to_string();
+    let twice = output(&["exporter", &pid_text, &pid_text, "--once"]);
+    assert_eq!(twice.1.matches("\nprairie_up{").count(), 1, "{}", twice.1);
     let older = exporter.ask("GET /metrics HTTP/1.1");
     assert!(older.contains("text/plain; version=0.0.4") && !older.contains("# EOF"), "{older}");
     assert!(older.contains("# TYPE prairie_purges_total counter\n"), "{older}");

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use super::Item;
 use crate::substitute::Values;
 use crate::trouble::{About, Result};
+use crate::units;
 
 /// The files of one run.
 pub struct Files {
@@ -88,7 +89,7 @@ pub fn checksum(path: &Path) -> Result<String> {
             count => sum.update(&piece[..count]),
         }
     }
-    Ok(sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(units::hexadecimal(&sum.finalize()))
 }
 
 #[cfg(test)]

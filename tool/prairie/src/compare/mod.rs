@@ -142,9 +142,11 @@ fn require_names_of_their_own(suites: &[Suite]) -> Result<()> {
 
 /// Copies of libraries lie there, and LD_PRELOAD cannot hold every path.
 fn require_loadable(scratch: &Path) -> Result<()> {
-    if scratch.display().to_string().contains([' ', ':', '$']) {
+    if scratch.display().to_string().contains(places::SPLITS_A_PRELOAD) {
         let text = format!("{}: libraries cannot be preloaded from there", scratch.display());
-        return Err(Trouble::new(text).hint("set TMPDIR to a folder without blanks, ':' and '$'"));
+        return Err(
+            Trouble::new(text).hint("set TMPDIR to a folder without blanks, ':', ';' and '$'")
+        );
     }
     Ok(())
 }

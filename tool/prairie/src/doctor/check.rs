@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 
+use crate::live::text::printable;
 use crate::terminal;
 use crate::trouble::Trouble;
 
@@ -64,9 +65,9 @@ pub fn text(checks: &[Check]) -> String {
             State::Note => terminal::doubtful("note"),
             State::Bad => terminal::bad("NO  "),
         };
-        text += &format!("  {word}  {}\n", check.says);
+        text += &format!("  {word}  {}\n", printable(&check.says));
         if let Some(fix) = &check.fix {
-            text += &format!("        fix: {fix}\n");
+            text += &format!("        fix: {}\n", printable(fix));
         }
     }
     text
@@ -93,5 +94,11 @@ mod tests {
             "library\n  ok    one\n  NO    two\n        fix: do this\nkernel\n  note  three\n"
         );
         assert!(!is_all_well(&checks) && is_all_well(&checks[..1]));
+    }
+
+    #[test]
+    fn names_of_others_do_not_speak_to_the_terminal() {
+        let check = Check::bad("process", "a\x1b[2J has").fix("start \x07b");
+        assert!(text(&[check]).contains("a?[2J has\n        fix: start ?b\n"));
     }
 }

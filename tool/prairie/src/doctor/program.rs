@@ -18,7 +18,7 @@ const ABOUT: &str = "program";
 /// The section of prairie's note, which stays in a program that was stripped.
 const NOTE: &str = ".note.prairie";
 
-/// Programs with heaps of their own: the beginning of a name, what is so, and what to do.
+/// Programs with heaps of their own: the name without its version, what is so, and what to do.
 const OWN_HEAPS: &[(&str, &str, &str)] = &[
     (
         "python",
@@ -53,8 +53,9 @@ pub fn look(name: &OsStr, library: Option<&Path>) -> Result<Looked> {
         checks.push(Check::good(ABOUT, text));
     }
     let file = image.file_name().unwrap_or_default().to_string_lossy();
-    for (start, says, fix) in OWN_HEAPS.iter().filter(|(start, ..)| file.starts_with(start)) {
-        let is_set = *start == "python" && std::env::var_os("PYTHONMALLOC").is_some();
+    let name = without_version(&file);
+    for (_, says, fix) in OWN_HEAPS.iter().filter(|(known, ..)| *known == name) {
+        let is_set = name == "python" && std::env::var_os("PYTHONMALLOC").is_some();
         if !is_set {
             checks.push(Check::note(ABOUT, *says).fix(*fix));
         }
@@ -68,6 +69,11 @@ pub fn look(name: &OsStr, library: Option<&Path>) -> Result<Looked> {
         }
     }
     Ok(Looked { checks, is_linked })
+}
+
+/// `python3.11` is python, and `node_exporter` is not node.
+fn without_version(file: &str) -> &str {
+    file.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
 }
 
 /// What the names in the file tell.
@@ -171,6 +177,15 @@ mod tests {
         assert!(is_refusal("prog: /lib/libc.so.6: version `GLIBC_2.38' not found (required by x)"));
         assert!(is_refusal("ERROR: ld.so: object 'x' from LD_PRELOAD cannot be preloaded (y)"));
         assert!(!is_refusal("\tlibc.so.6 => /lib/libc.so.6 (0x00007f)"));
+    }
+
+    #[test]
+    fn a_name_is_compared_without_its_version() {
+        assert_eq!(
+            ["python3.11", "node", "node18"].map(without_version),
+            ["python", "node", "node"]
+        );
+        assert_eq!(without_version("node_exporter"), "node_exporter");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use tiny_http::{Header, Method, Request, Response, Server};
 use super::metrics::{self, Form};
 use super::sample::{Host, Sample, Target};
 use super::stats;
+use crate::answering::{self, Answer};
 use crate::cli::Exporter;
 use crate::interrupt;
 use crate::terminal;
@@ -45,9 +46,13 @@ impl Whom {
         if options.all {
             return Ok(Whom::All(Host::default(), options.name.clone()));
         }
+        // One that is named twice is one: no series may come twice.
+        let mut pids = options.pids.clone();
+        pids.sort_unstable();
+        pids.dedup();
         let mut targets = Vec::new();
-        for pid in &options.pids {
-            let mut target = Target::new(*pid)?;
+        for pid in pids {
+            let mut target = Target::new(pid)?;
             if let Some(Sample { figures: None, why: Some(why), .. }) = target.sample(0) {
                 return Err(stats::trouble(&why));
             }
@@ -121,20 +126,14 @@ fn serve(options: &Exporter, whom: &mut Whom, stop: &AtomicBool) -> Result<()> {
             .hint("--listen ADDRESS:PORT chooses another address; port 0 is any that is free")
     })?;
     terminal::say(&format!("prairie: serving http://{}/metrics", server.server_addr()));
-    while !stop.load(Ordering::Relaxed) {
-        if let Some(request) = server.recv_timeout(LOOK_EVERY).about("network")? {
-            // Who asked and went away is no failure of ours.
-            let _ = answer(request, whom);
-        }
-    }
-    Ok(())
+    answering::serve(&server, stop, |request| answer(request, whom))
 }
 
-fn answer(request: Request, whom: &mut Whom) -> std::io::Result<()> {
+fn answer(request: &Request, whom: &mut Whom) -> Answer {
     let path = request.url().split('?').next().unwrap_or_default().to_owned();
     let (status, kind, text) = match (request.method(), path.as_str()) {
         (Method::Get | Method::Head, "/metrics") => {
-            let form = form_for(&request);
+            let form = form_for(request);
             (200, form.content_type(), metrics::text(&whom.samples(), form))
         }
         (Method::Get | Method::Head, "/") => {
@@ -146,7 +145,7 @@ fn answer(request: Request, whom: &mut Whom) -> std::io::Result<()> {
         _ => (405, "text/plain", "only GET\n".to_owned()),
     };
     let header = Header::from_bytes("Content-Type", kind).expect("a fixed text");
-    request.respond(Response::from_string(text).with_status_code(status).with_header(header))
+    Response::from_string(text).with_status_code(status).with_header(header)
 }
 
 /// The newer form for who says that it reads it.

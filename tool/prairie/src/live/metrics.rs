@@ -23,7 +23,7 @@ impl Form {
     }
 }
 
-enum From {
+enum Source {
     Gauge(fn(&Figures) -> u64),
     Counter(fn(&Figures) -> u64),
     LockCounter(fn(&Lock) -> u64),
@@ -33,9 +33,9 @@ enum From {
     Process(fn(&Sample) -> u64),
 }
 
-use From::{ClassCounter, ClassGauge, Counter, Gauge, LockCounter, Process};
+use Source::{ClassCounter, ClassGauge, Counter, Gauge, LockCounter, Process};
 
-const METRICS: &[(&str, &str, From)] = &[
+const METRICS: &[(&str, &str, Source)] = &[
     (
         "up",
         "1: the process is on prairie and can be read.",
@@ -101,7 +101,7 @@ pub fn text(samples: &[Sample], form: Form) -> String {
 }
 
 /// The older form knows a counter by its whole name, and no units.
-fn head(out: &mut String, name: &str, help: &str, from: &From, form: Form) {
+fn head(out: &mut String, name: &str, help: &str, from: &Source, form: Form) {
     let kind = if is_counter(from) { "counter" } else { "gauge" };
     let total = if is_counter(from) && form == Form::Prometheus { "_total" } else { "" };
     writeln!(out, "# TYPE prairie_{name}{total} {kind}").expect("a string");
@@ -112,12 +112,12 @@ fn head(out: &mut String, name: &str, help: &str, from: &From, form: Form) {
     writeln!(out, "# HELP prairie_{name}{total} {help}").expect("a string");
 }
 
-fn is_counter(from: &From) -> bool {
+fn is_counter(from: &Source) -> bool {
     matches!(from, Counter(_) | LockCounter(_) | ClassCounter(_))
 }
 
 /// Further labels, each with its value.
-fn values(from: &From, sample: &Sample) -> Vec<(String, u64)> {
+fn values(from: &Source, sample: &Sample) -> Vec<(String, u64)> {
     let Some(figures) = &sample.figures else {
         return match from {
             Process(value) => vec![(String::new(), value(sample))],

@@ -3,24 +3,13 @@
 
 use std::fs;
 
+use crate::family;
 use crate::proc::{self, Mapped};
 use crate::sys::{self, Pid};
 
-/// Beginnings of file names, and who it is that serves a program that has such a file mapped.
-const ALLOCATORS: &[(&str, &str)] = &[
-    ("libprairie", "prairie"),
-    ("libjemalloc", "jemalloc"),
-    ("libmimalloc", "mimalloc"),
-    ("libtcmalloc", "tcmalloc"),
-    ("libsnmalloc", "snmalloc"),
-    ("librpmalloc", "rpmalloc"),
-    ("libscudo", "scudo"),
-    ("libhoard", "hoard"),
-    ("libhardened_malloc", "hardened_malloc"),
-    ("ld-musl", "musl"),
-    ("libc.so.6", "glibc"),
-    ("libc-2", "glibc"),
-];
+/// Beginnings of the names of the C library's files, and who its allocator is.
+const C_LIBRARIES: &[(&str, &str)] =
+    &[("ld-musl", "musl"), ("libc.so.6", "glibc"), ("libc-2", "glibc")];
 
 /// Of a process's name, as the kernel keeps it.
 const NAME_BYTES: usize = 15;
@@ -28,13 +17,10 @@ const NAME_BYTES: usize = 15;
 /// Who serves a program with these files, as far as names tell: the C library's allocator is named
 /// only where no other one is there.
 pub fn allocator_among(mappings: &[Mapped]) -> &'static str {
-    let has = |start: &str| {
-        let name_starts = |mapping: &Mapped| {
-            mapping.path.rsplit('/').next().is_some_and(|name| name.starts_with(start))
-        };
-        mappings.iter().any(name_starts)
-    };
-    ALLOCATORS.iter().find(|(start, _)| has(start)).map_or("unknown", |(_, name)| *name)
+    let names = || mappings.iter().filter_map(|mapping| mapping.path.rsplit('/').next());
+    let in_c_library = |(start, _): &&(&str, &str)| names().any(|name| name.starts_with(start));
+    let of_c_library = || C_LIBRARIES.iter().find(in_c_library).map(|(_, allocator)| *allocator);
+    family::allocator_among(names()).or_else(of_c_library).unwrap_or("unknown")
 }
 
 /// What the kernel counts, in bytes but for the threads.
@@ -47,22 +33,13 @@ pub struct Kernel {
 
 /// None: there is no such process, or it has ended.
 pub fn kernel(pid: Pid) -> Option<Kernel> {
-    let text = proc::text(pid, "status")?;
-    let kernel = kernel_in(&text);
-    (!text.contains("\nState:\tZ")).then_some(kernel)
-}
-
-fn kernel_in(status: &str) -> Kernel {
-    let number = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name));
-        let word = line.and_then(|rest| rest.split_ascii_whitespace().next());
-        word.and_then(|word| word.parse::<u64>().ok()).unwrap_or(0)
-    };
-    Kernel {
-        resident: number("VmRSS:") * 1024,
-        swapped: number("VmSwap:") * 1024,
-        threads: number("Threads:"),
-    }
+    let status = proc::Status::of(pid).filter(|status| !status.is_of_ended())?;
+    let number = |name: &str| status.number(name).unwrap_or(0);
+    Some(Kernel {
+        resident: number("VmRSS") * 1024,
+        swapped: number("VmSwap") * 1024,
+        threads: number("Threads"),
+    })
 }
 
 /// Every process that there is now, in order.

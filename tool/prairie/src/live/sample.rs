@@ -60,6 +60,8 @@ impl From<Trouble> for Why {
 /// A process that is looked at again and again: its map is read once for each program it runs.
 pub struct Target {
     pub pid: Pid,
+    /// Tells the process from a later one of the same number.
+    started: Option<u64>,
     name: String,
     allocator: &'static str,
     /// What the kernel told the program at its start, which tells programs apart.
@@ -77,6 +79,7 @@ impl Target {
         let name = refusal::require(pid)?;
         let mut target = Target {
             pid,
+            started: proc::started(pid),
             name,
             allocator: "unknown",
             program: proc::auxiliary(pid),
@@ -101,6 +104,11 @@ impl Target {
     /// There are figures, but they cannot be had.
     pub fn is_refused(&self) -> bool {
         self.is_refused
+    }
+
+    /// Whether this is still the process that was met, not one that got its number.
+    fn is_there(&self) -> bool {
+        self.started.is_some() && proc::started(self.pid) == self.started
     }
 
     /// Looks for the map, if it may run another program than at the last look, or a part of one.
@@ -176,7 +184,7 @@ impl Target {
 
     /// None: it has ended. `cells`: of the strip; 0: none is wanted.
     pub fn sample(&mut self, cells: usize) -> Option<Sample> {
-        let kernel = process::kernel(self.pid)?;
+        let kernel = process::kernel(self.pid).filter(|_| self.is_there())?;
         self.refresh();
         let counted = self.map.as_ref().map(|map| count::count(&OfProcess(self.pid), map));
         let (figures, regions, why) = match counted {
@@ -221,7 +229,7 @@ impl Host {
     /// Samples of all of them; those of another name are passed by.
     pub fn samples(&mut self, name: Option<&str>) -> Vec<Sample> {
         let pids = process::all();
-        self.targets.retain(|target| pids.binary_search(&target.pid).is_ok());
+        self.targets.retain(Target::is_there);
         for pid in pids.into_iter().filter(|pid| !process::is_own(*pid)) {
             self.meet(pid);
         }
@@ -361,6 +369,20 @@ pub mod tests {
         assert_eq!(sample.figures, None);
         assert!(sample.why.unwrap().text.contains("is not on prairie: its allocator is"));
         assert!(sample.resident > 0 && sample.threads > 0);
+    }
+
+    #[test]
+    fn a_process_that_got_the_number_of_another_is_another() {
+        let pid = std::os::unix::process::parent_id() as Pid;
+        let mut target = Target::new(pid).unwrap();
+        assert!(target.sample(0).is_some());
+        target.started = Some(u64::MAX);
+        target.allocator = PRAIRIE;
+        assert!(target.sample(0).is_none());
+        let mut host = Host { targets: vec![target] };
+        host.samples(None);
+        let met: Vec<_> = host.targets.iter().filter(|target| target.pid == pid).collect();
+        assert_eq!(met.iter().map(|met| met.started).collect::<Vec<_>>(), [proc::started(pid)]);
     }
 
     #[test]

@@ -21,7 +21,8 @@ use crate::trouble::{About, Result, Trouble};
 
 /// Only prairie has this one.
 const MARK: &str = "prairie_version";
-const FUNCTION: &str = "mallctl";
+/// A program of Rust has the first only.
+const FUNCTIONS: [&str; 2] = ["prairie_mallctl", "mallctl"];
 /// Behind the name of a file that is no longer there, or is another one by now.
 const DELETED: &str = " (deleted)";
 
@@ -86,8 +87,13 @@ fn function(pid: Pid) -> Result<u64> {
             None => gone = gone.or(mapped.path.strip_suffix(DELETED)),
         }
     }
+    let is_on_prairie = || Target::new(pid).is_ok_and(|target| target.is_on_prairie());
     match gone {
         Some(path) => Err(replaced(pid, path)),
+        None if is_on_prairie() => Err(Trouble::new(format!(
+            "process {pid} has prairie within, but no symbol tells where its mallctl is"
+        ))
+        .hint("let it write the profile itself (prof.dump), or do not strip it")),
         None => Err(Trouble::new(format!("process {pid} does not run on prairie"))
             .hint(format!("`prairie doctor --pid {pid}` tells why"))),
     }
@@ -113,7 +119,7 @@ fn in_file(bytes: &[u8], path: &str, mappings: &[Mapped]) -> Option<u64> {
         all.find(|symbol| symbol.is_definition() && symbol.name() == Ok(name))
     };
     find(MARK)?;
-    let linked = find(FUNCTION)?.address();
+    let linked = FUNCTIONS.iter().find_map(|name| find(name))?.address();
     let in_file = file.segments().find_map(|segment| {
         let (start, length) = segment.file_range();
         let within = linked.checked_sub(segment.address())?;

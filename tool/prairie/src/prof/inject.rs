@@ -156,13 +156,14 @@ mod thread {
         // whole process.
         stopped.set_mask(mask & !FAULT)?;
         let result = stopped.call(&before, function, arguments);
-        // Whatever came of it, the thread goes on where it was.
+        // Whatever came of it, the thread goes on where it was. That comes first, and the rest is
+        // tried in any case: a thread that is left at address 0 ends its process.
+        let restored = stopped.set_registers(&before);
+        let vectors = spoilt
+            .iter()
+            .try_for_each(|(set, bytes)| stopped.set(*set, bytes.as_ptr().cast(), bytes.len()));
         let unmasked = stopped.set_mask(mask);
-        for (set, bytes) in spoilt {
-            stopped.set(set, bytes.as_ptr().cast(), bytes.len())?;
-        }
-        stopped.set_registers(&before)?;
-        unmasked?;
+        restored.and(vectors).and(unmasked)?;
         result
     }
 
@@ -259,7 +260,13 @@ mod thread {
         fn registers(&self) -> io::Result<Registers> {
             // SAFETY: a struct of numbers may be all zero; the kernel fills no more than its size.
             let mut registers: Registers = unsafe { std::mem::zeroed() };
-            self.get(NT_PRSTATUS, (&raw mut registers).cast(), size_of_val(&registers))?;
+            let length =
+                self.get(NT_PRSTATUS, (&raw mut registers).cast(), size_of_val(&registers))?;
+            // Of a program of 32 bits there are fewer, and shorter ones.
+            if length != size_of_val(&registers) {
+                let text = "attaching is written for programs of 64 bits";
+                return Err(io::Error::new(io::ErrorKind::Unsupported, text));
+            }
             Ok(registers)
         }
 
@@ -326,6 +333,51 @@ mod thread {
             if error.kind() != io::ErrorKind::Interrupted {
                 return Err(error);
             }
+        }
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
+
+    /// A program of 32 bits that waits: its headers, and `pause` over and over.
+    fn waiting_program() -> Vec<u8> {
+        let halves = |values: &[u16]| values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let words = |values: &[u32]| values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let parts: [Vec<u8>; 7] = [
+            b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0".to_vec(),
+            halves(&[2, 3]),
+            words(&[1, 0x0804_8054, 52, 0, 0]),
+            halves(&[52, 32, 1, 0, 0, 0]),
+            words(&[1, 0, 0x0804_8000, 0x0804_8000, 93, 93, 5, 4096]),
+            b"\xb8\x1d\0\0\0\xcd\x80".to_vec(),
+            b"\xeb\xf7".to_vec(),
+        ];
+        parts.concat()
+    }
+
+    #[test]
+    fn a_program_of_32_bits_is_left_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let (draft, path) = (folder.path().join("draft"), folder.path().join("waits"));
+        fs::write(&draft, waiting_program()).unwrap();
+        fs::set_permissions(&draft, fs::Permissions::from_mode(0o755)).unwrap();
+        // By another process: what a child of another test still has open cannot be run.
+        assert!(Command::new("cp").arg("-p").args([&draft, &path]).status().unwrap().success());
+        let Ok(mut child) = Command::new(&path).spawn() else {
+            return eprintln!("skipped: the kernel runs no programs of 32 bits");
+        };
+        let told = call(&Undisturbed::begin(), child.id() as Pid, 1, &[]).unwrap_err();
+        let ended = child.try_wait().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if told.kind() != io::ErrorKind::PermissionDenied {
+            assert_eq!(told.to_string(), "attaching is written for programs of 64 bits");
+            assert_eq!(ended, None);
         }
     }
 }

@@ -25,6 +25,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::cli::{By, Prof};
+use crate::live::text::printable;
 use crate::output;
 use crate::terminal;
 use crate::trouble::{About, Result, Trouble};
@@ -121,7 +122,7 @@ fn take(options: &Prof) -> Result<Vec<Profile>> {
     let mut symbols = Symbols::new(options.root.clone().or(options.pid.map(attach::root)));
     profiles.iter_mut().for_each(|profile| symbols.name(profile));
     for (path, reason) in symbols.troubles() {
-        terminal::detail(&format!("no names from {path}: {reason}"));
+        terminal::detail(&format!("no names from {}: {reason}", printable(path)));
     }
     Ok(profiles)
 }
@@ -201,6 +202,7 @@ fn default_name(options: &Prof, ending: &str) -> PathBuf {
 
 fn title(options: &Prof, profiles: &[Profile]) -> String {
     let program = profiles.last().and_then(Profile::program).unwrap_or("a program");
+    let program = printable(program);
     let what = match profiles.len() {
         1 => "Heap of",
         count if options.sum => return format!("Heaps of {count} processes of {program}"),

@@ -2,21 +2,18 @@
 //! Parca and browsers can fetch them.
 // SPDX-License-Identifier: MIT
 
-use std::sync::atomic::Ordering;
-use std::time::Duration;
-
-use tiny_http::{Header, Method, Request, Response, Server};
+use tiny_http::{Header, Method, Response, Server};
 
 use super::{about, flame, nothing, pprof, stacks, take, title, types};
+use crate::answering;
 use crate::cli::Prof;
 use crate::interrupt;
+use crate::live::text::printable;
 use crate::sys;
 use crate::terminal;
 use crate::trouble::{About, Result, Trouble};
 
 const HOST: &str = "127.0.0.1";
-/// Between two looks whether somebody wants us to end.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Until somebody ends the tool.
 pub fn run(options: &Prof, told: &str) -> Result<()> {
@@ -28,16 +25,15 @@ pub fn run(options: &Prof, told: &str) -> Result<()> {
     let server = Server::http(&address).about(format!("--serve {address}"))?;
     let port = server.server_addr();
     terminal::say(&format!("serving http://{port}/ and http://{port}/debug/pprof/heap"));
-    while !stop.load(Ordering::Relaxed) {
-        let Some(request) = server.recv_timeout(LOOK_EVERY).about("network")? else { continue };
+    answering::serve(&server, &stop, |request| {
         let answer = match request.method() {
             Method::Get | Method::Head => answer(options, request.url()),
             _ => Answer::text(405, "only GET"),
         };
-        terminal::detail(&format!("{} {}: {}", request.method(), request.url(), answer.status));
-        answer.send(request);
-    }
-    Ok(())
+        let url = printable(request.url());
+        terminal::detail(&format!("{} {url}: {}", request.method(), answer.status));
+        answer.response()
+    })
 }
 
 /// `:6060` and `6060` are this machine only; others must be named.
@@ -62,16 +58,14 @@ impl Answer {
         Answer { status, content_type: "text/plain; charset=utf-8", body }
     }
 
-    fn send(self, request: Request) {
+    fn response(self) -> answering::Answer {
         let header = |name: &str, value: &str| {
             Header::from_bytes(name, value).expect("fixed headers are right")
         };
-        let response = Response::from_data(self.body)
+        Response::from_data(self.body)
             .with_status_code(self.status)
             .with_header(header("Content-Type", self.content_type))
-            .with_header(header("X-Content-Type-Options", "nosniff"));
-        // Whoever asked may be gone.
-        let _ = request.respond(response);
+            .with_header(header("X-Content-Type-Options", "nosniff"))
     }
 }
 

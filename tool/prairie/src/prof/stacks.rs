@@ -6,9 +6,8 @@ use std::collections::HashMap;
 use super::profile::{Frame, Profile};
 use crate::cli::By;
 use crate::family;
+use crate::live::text::printable;
 
-/// Beginnings of the names of libraries that answer malloc; frames in them say nothing.
-const ALLOCATORS: &[&str] = &["libprairie", "libjemalloc"];
 /// The allocator within a program that is linked with it: the beginning of its own names, and those
 /// beyond malloc's family.
 const OWN_START: &str = "prairie_";
@@ -121,7 +120,9 @@ impl Making {
         found.frames.iter().rev().map(|frame| self.number(name_of(frame, mapping, by))).collect()
     }
 
+    /// Names come from files that others wrote, and are printed.
     fn number(&mut self, name: Name) -> usize {
+        let name = Name { function: printable(&name.function), place: printable(&name.place) };
         *self.known.entry(name).or_insert_with_key(|name| {
             self.names.push(name.clone());
             self.names.len() - 1
@@ -168,7 +169,8 @@ fn path(profile: &Profile, stack: &[usize], of_location: &[Vec<usize>], by: By) 
 fn is_allocator(profile: &Profile, location: usize) -> bool {
     let location = &profile.locations[location];
     let mapping = location.mapping.map_or("", |index| profile.mappings[index].file_name());
-    ALLOCATORS.iter().any(|name| mapping.starts_with(name))
+    // Frames within a library that answers malloc say nothing.
+    family::allocator_in(mapping).is_some()
         || (!location.frames.is_empty() && location.frames.iter().all(is_own))
 }
 
@@ -233,6 +235,15 @@ mod tests {
             let profile = fixture::profile(&[(&format!("main;read;{name}"), 1.0)]);
             assert_eq!(names(&stacks(&[profile]), 0), ["main", "read"]);
         }
+    }
+
+    #[test]
+    fn names_do_not_speak_to_the_terminal() {
+        let mut profile = fixture::profile(&[("a\x1b[2Jb;malloc", 1.0)]);
+        assert_eq!(names(&stacks(&[profile.clone()]), 0), ["a?[2Jb"]);
+        profile.mappings[0].path = "/lib/c\x1b[2J.so".into();
+        let stacks = Stacks::of(&[profile], &[3], By::Library);
+        assert_eq!(names(&stacks, 0), ["c?[2J.so"]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use addr2line::{Loader, demangle_auto};
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
 use super::profile::{Frame, Mapping, Profile};
+use crate::units::hexadecimal;
 
 /// Where distributions put debug information that is not in the file itself.
 const DEBUG_FILES: &str = "/usr/lib/debug/.build-id";
@@ -45,7 +46,8 @@ impl Symbols {
     }
 
     fn frames(&mut self, mapping: &Mapping, address: u64) -> Vec<Frame> {
-        let in_file = address - mapping.start + mapping.offset;
+        // A profile from elsewhere may say anything.
+        let in_file = address.wrapping_sub(mapping.start).wrapping_add(mapping.offset);
         let unknown = || vec![unnamed(format!("{}+{in_file:#x}", mapping.file_name()))];
         if !mapping.path.starts_with('/') {
             return unknown();
@@ -167,10 +169,6 @@ fn located(path: &str, root: Option<&Path>) -> PathBuf {
 fn debug_file(build_id: &str) -> Option<PathBuf> {
     let (folder, rest) = build_id.split_at_checked(2)?;
     Some(Path::new(DEBUG_FILES).join(folder).join(format!("{rest}.debug"))).filter(|p| p.is_file())
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn reason(error: &io::Error) -> String {

@@ -4,9 +4,7 @@
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, TableStyle};
 
 use super::{Block, Table};
-
-/// Without a terminal, text is folded at this width; tables are never cut.
-const COLUMNS: usize = 100;
+use crate::terminal::columns;
 
 pub fn markdown(blocks: &[Block]) -> String {
     let mut text = String::new();
@@ -54,17 +52,20 @@ fn escaped(text: &str) -> String {
     safe
 }
 
+/// Text is folded at the terminal's width; tables are never cut.
 pub fn terminal(blocks: &[Block]) -> String {
+    let columns = columns();
     let mut text = String::new();
     for block in blocks {
         match block {
             Block::Heading(heading) => {
-                let rule = "─".repeat(heading.chars().count().min(COLUMNS));
+                let rule = "─".repeat(heading.chars().count().min(columns));
                 text += &format!("{heading}\n{rule}\n");
             }
-            Block::Text(paragraph) => text += &format!("{}\n", folded(paragraph, "")),
+            Block::Text(paragraph) => text += &format!("{}\n", folded(paragraph, columns)),
             Block::List(lines) => {
-                lines.iter().for_each(|line| text += &format!("· {}\n", folded(line, "  ")));
+                let line = |line: &String| folded(line, columns - 2).replace('\n', "\n  ");
+                lines.iter().for_each(|told| text += &format!("· {}\n", line(told)));
             }
             Block::Table(table) => text += &format!("{}\n", terminal_table(table)),
         }
@@ -93,14 +94,14 @@ fn terminal_table(table: &Table) -> String {
     drawn.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Lines of at most COLUMNS letters; all but the first begin with `indent`.
-fn folded(text: &str, indent: &str) -> String {
+/// Lines of at most so many letters.
+fn folded(text: &str, columns: usize) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let line = lines.last_mut().expect("there is one");
-        let starts = line.trim().is_empty();
-        if !starts && line.chars().count() + 1 + word.chars().count() > COLUMNS {
-            lines.push(format!("{indent}{word}"));
+        let starts = line.is_empty();
+        if !starts && line.chars().count() + 1 + word.chars().count() > columns {
+            lines.push(word.to_owned());
         } else {
             if !starts {
                 line.push(' ');
@@ -168,10 +169,12 @@ mod tests {
 
     #[test]
     fn long_lines_are_folded() {
-        let text = folded(&"word ".repeat(50), "  ");
-        assert!(text.lines().all(|line| line.chars().count() <= COLUMNS));
-        assert_eq!(text.lines().count(), 3);
-        assert!(text.lines().nth(1).unwrap().starts_with("  word"));
-        assert_eq!(text.split_whitespace().count(), 50);
+        let text = folded(&"word ".repeat(50), 99);
+        assert!(text.lines().all(|line| line.chars().count() <= 99));
+        assert_eq!((text.lines().count(), text.split_whitespace().count()), (3, 50));
+        let list = terminal(&[Block::List(vec!["word ".repeat(50)])]);
+        let columns = columns();
+        assert!(list.lines().all(|line| line.chars().count() <= columns), "{list}");
+        assert!(list.lines().nth(1).unwrap().starts_with("  word"), "{list}");
     }
 }

@@ -12,6 +12,7 @@ use crate::interrupt::PassOn;
 use crate::live::figures::Figures;
 use crate::live::process;
 use crate::live::sample::{Sample, Target};
+use crate::live::text::bytes;
 use crate::measure::Watch;
 use crate::sys::{self, Pid};
 use crate::units;
@@ -264,10 +265,6 @@ impl Sum {
             classes().max_by_key(|(_, used, _)| *used).map(|(size, used, _)| (size, used));
         Peak { sparsest, largest, ..self.peak }
     }
-}
-
-fn bytes(value: u64) -> String {
-    units::bytes(value as f64)
 }
 
 fn per_cent(part: u64, whole: u64) -> String {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::cli;
 use crate::places;
 use crate::trouble::{About, Result, Trouble};
 
@@ -147,6 +148,10 @@ impl Suite {
         }
         positive("suite: rounds", file.suite.rounds)?;
         positive("suite: quick_rounds", file.suite.quick_rounds)?;
+        if let Some(entry) = file.allocator.iter().find(|entry| !cli::is_name(&entry.name)) {
+            let text = format!("allocator '{}': its name must be of letters, ", entry.name);
+            return Err(Trouble::new(text + "digits, '.', '_', '-'"));
+        }
         let allocators = file.allocator.into_iter().map(|entry| NamedAllocator {
             name: entry.name,
             label: entry.label,
@@ -297,6 +302,16 @@ mod tests {
         assert_eq!(nameless.to_string(), "suite: name is empty");
         let rounds = parse(&format!("[suite]\nname = 's'\nrounds = 0\n{entry}")).unwrap_err();
         assert_eq!(rounds.to_string(), "suite: rounds is 0; it must be 1 or more");
+    }
+
+    #[test]
+    fn the_name_of_an_allocator_is_no_path() {
+        let text = "[suite]\nname = 's'\n[[workload]]\nname = 'w'\ncommand = ['a']\n";
+        for name in ["../x", "a/b", "", ".x"] {
+            let refused = parse(&format!("{text}[[allocator]]\nname = '{name}'\n")).unwrap_err();
+            assert!(refused.to_string().contains("its name must be of letters"), "{refused}");
+        }
+        assert!(parse(&format!("{text}[[allocator]]\nname = 'a-1.2_b'\n")).is_ok());
     }
 
     #[test]

@@ -6,23 +6,22 @@ mod scene;
 mod screen;
 
 use std::io::IsTerminal;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use signal_hook::consts::SIGTERM;
 
 use self::record::{Look, Recorder};
-use self::scene::Scene;
+use self::scene::{Scene, TRAIL_MAX};
 use self::screen::{Looks, Order, Table, View};
 use crate::cli::Top;
+use crate::interrupt;
 use crate::live::sample::{Host, Target, now_ms};
 use crate::live::{stats, text};
 use crate::output;
 use crate::sys::{self, Pid};
 use crate::terminal;
-use crate::trouble::{About, Result, Trouble};
+use crate::trouble::{About, Result, TOOL_FAILED, Trouble};
 
 const CELLS: usize = 200;
 const CLASSES_ONCE: usize = 10;
@@ -41,8 +40,14 @@ pub fn run(options: &Top) -> Result<i32> {
         return once(options, &mut source, recorder.as_mut());
     }
     let mut app = App::new(options, source);
+    // Before the terminal is changed: who is ended by one of them would leave it so.
+    let stop = interrupt::flag_of(&sys::ENDING_SIGNALS)?;
     let mut terminal = ratatui::try_init().about("terminal")?;
-    let ended = app.watch(&mut terminal, recorder.as_mut());
+    let ended = app.watch(&mut terminal, recorder.as_mut(), &stop);
+    if !sys::terminal_lasts_for(Duration::ZERO) {
+        // There is nothing to restore, and nobody to be told that it failed.
+        std::process::exit(i32::from(TOOL_FAILED));
+    }
     ratatui::restore();
     ended?;
     match (&options.record, app.view.pid) {
@@ -120,7 +125,7 @@ fn once(options: &Top, source: &mut Source, recorder: Option<&mut Recorder>) -> 
     };
     output::write(options.output.output.as_deref(), text.as_bytes(), options.output.force)?;
     for why in look.samples.iter().filter_map(|sample| sample.why.as_ref()) {
-        terminal::say(&format!("prairie: {}", why.text));
+        terminal::say(&format!("prairie: {}", text::printable(&why.text)));
     }
     Ok(0)
 }
@@ -170,9 +175,8 @@ impl App {
         &mut self,
         terminal: &mut ratatui::DefaultTerminal,
         mut recorder: Option<&mut Recorder>,
+        stop: &AtomicBool,
     ) -> Result<()> {
-        let stop = Arc::new(AtomicBool::new(false));
-        signal_hook::flag::register(SIGTERM, Arc::clone(&stop)).about("signals")?;
         while !self.wants_end && !stop.load(Ordering::Relaxed) {
             if !self.view.paused && Instant::now() >= self.next_at {
                 self.look(&mut recorder)?;
@@ -181,7 +185,8 @@ impl App {
             terminal
                 .draw(|frame| screen::draw(frame, &self.scene, &self.view))
                 .about("terminal")?;
-            if !sys::terminal_lasts_for(self.wait()) {
+            // A signal may have cut the wait short, and been the terminal's last one.
+            if !sys::terminal_lasts_for(self.wait()) || stop.load(Ordering::Relaxed) {
                 break;
             }
             // All of them: those that were read already wake nobody.
@@ -218,8 +223,13 @@ impl App {
         if let Source::Record { looks, at } = &self.source {
             self.view.replay = Some((at - 1, looks.len()));
         }
-        self.view.selected = self.view.selected.min(self.scene.now.samples.len().saturating_sub(1));
+        self.keep_selected();
         Ok(())
+    }
+
+    /// Of fewer processes than before, the last one.
+    fn keep_selected(&mut self) {
+        self.view.selected = self.view.selected.min(self.scene.now.samples.len().saturating_sub(1));
     }
 
     fn press(&mut self, key: KeyEvent) {
@@ -250,13 +260,20 @@ impl App {
     }
 
     fn move_by(&mut self, step: isize) {
-        let most = match self.view.pid {
-            None => self.scene.now.samples.len().saturating_sub(1),
-            Some(_) => usize::MAX,
-        };
+        let rows = self.rows();
         let place =
             if self.view.pid.is_none() { &mut self.view.selected } else { &mut self.view.scroll };
-        *place = place.saturating_add_signed(step).min(most.min(200));
+        *place = place.saturating_add_signed(step).min(rows.saturating_sub(1));
+    }
+
+    /// Of the table that is shown.
+    fn rows(&self) -> usize {
+        let Some(pid) = self.view.pid else { return self.scene.now.samples.len() };
+        let figures = self.scene.sample(pid).and_then(|sample| sample.figures.as_ref());
+        figures.map_or(0, |figures| match self.view.table {
+            Table::Classes => figures.classes.len(),
+            Table::Arenas => figures.arenas.len(),
+        })
     }
 
     fn open(&mut self) {
@@ -272,10 +289,13 @@ impl App {
         let Source::Record { looks, at } = &mut self.source else { return };
         let wanted = if on { (*at + 1).min(looks.len()) } else { at.saturating_sub(1).max(1) };
         self.scene = Scene::default();
-        looks[..wanted].iter().cloned().for_each(|look| self.scene.advance(look));
+        // Those before are not remembered.
+        let first = wanted.saturating_sub(TRAIL_MAX);
+        looks[first..wanted].iter().cloned().for_each(|look| self.scene.advance(look));
         *at = wanted;
         self.view.replay = Some((wanted - 1, looks.len()));
         self.view.paused = true;
+        self.keep_selected();
     }
 }
 
@@ -342,6 +362,41 @@ mod tests {
             app.look(&mut None).unwrap();
         }
         assert_eq!((app.view.replay, app.view.paused, app.view.ended), (Some((2, 3)), true, false));
+    }
+
+    #[test]
+    fn a_table_scrolls_to_its_last_row() {
+        let mut app = replay(1);
+        app.look(&mut None).unwrap();
+        press(&mut app, &[KeyCode::Enter]);
+        let classes = made(7).figures.unwrap().classes.len();
+        press(&mut app, &vec![KeyCode::Down; classes + 9]);
+        assert_eq!(app.view.scroll, classes - 1);
+        press(&mut app, &[KeyCode::Up]);
+        assert_eq!(app.view.scroll, classes - 2);
+    }
+
+    #[test]
+    fn each_of_many_processes_can_be_chosen() {
+        let mut app = replay(1);
+        app.scene.advance(Look { time_ms: 0, samples: (1..=300).map(made).collect() });
+        press(&mut app, &[KeyCode::Down; 310]);
+        assert_eq!(app.view.selected, 299);
+    }
+
+    #[test]
+    fn a_step_keeps_the_choice_among_what_is_shown() {
+        let mut app = replay(TRAIL_MAX as u64 + 5);
+        let Source::Record { looks, at } = &mut app.source else { panic!() };
+        looks[1].samples.truncate(1);
+        *at = looks.len();
+        app.view.selected = 1;
+        press(&mut app, &[KeyCode::Left]);
+        assert_eq!((app.scene.trail(7, usize::MAX).len(), app.view.selected), (TRAIL_MAX, 1));
+        let Source::Record { at, .. } = &mut app.source else { panic!() };
+        *at = 1;
+        press(&mut app, &[KeyCode::Right]);
+        assert_eq!((app.scene.trail(7, usize::MAX).len(), app.view.selected), (2, 0));
     }
 
     #[test]

@@ -8,7 +8,8 @@ use crate::live::figures::Figures;
 use crate::live::sample::Sample;
 use crate::sys::Pid;
 
-const TRAIL_MAX: usize = 512;
+/// So many looks are remembered.
+pub const TRAIL_MAX: usize = 512;
 
 #[derive(Default)]
 pub struct Scene {

@@ -5,24 +5,14 @@ use std::path::Path;
 
 use super::Verdict;
 use crate::elf::{self, Loader};
+use crate::family;
 use crate::proc;
 use crate::sys::Pid;
 
-/// Beginnings of the names of libraries that answer malloc.
-const ALLOCATORS: &[&str] =
-    &["libjemalloc", "libmimalloc", "libtcmalloc", "libsnmalloc", "librpmalloc", "libprairie"];
-/// The C library itself, under its names of now and before.
-const C_LIBRARIES: &[&str] = &["libc.so", "libc-"];
-
 pub fn judge(library: &Path, files: &[String], maps: &mut proc::Maps, pid: Pid) -> Verdict {
     let has_library = |files: &[String]| files.iter().any(|file| Path::new(file) == library);
-    let has_c_library = |files: &[String]| {
-        let is_one = |file: &String| {
-            let name = file_name(file);
-            C_LIBRARIES.iter().any(|start| name.starts_with(start))
-        };
-        files.iter().any(is_one)
-    };
+    let has_c_library =
+        |files: &[String]| files.iter().any(|file| family::is_c_library(&file_name(file)));
     if has_library(files) {
         return Verdict::Served;
     }
@@ -50,7 +40,7 @@ pub fn judge(library: &Path, files: &[String], maps: &mut proc::Maps, pid: Pid) 
 
 /// Whether a library of this name answers malloc.
 pub fn is_allocator(name: &str) -> bool {
-    ALLOCATORS.iter().any(|start| name.starts_with(start))
+    family::allocator_in(name).is_some()
 }
 
 pub fn file_name(file: &str) -> String {

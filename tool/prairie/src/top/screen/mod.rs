@@ -33,9 +33,10 @@ pub enum Table {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// The order of the host view: by allocated memory; of classes: by their pages.
+    /// Of processes: by resident memory; of classes: by their pages.
     Pages,
     Waste,
+    /// Of classes: by size.
     Name,
 }
 
@@ -48,11 +49,12 @@ impl Order {
         }
     }
 
-    fn word(self) -> &'static str {
-        match self {
-            Order::Pages => "pages",
-            Order::Waste => "unused",
-            Order::Name => "size",
+    fn word(self, pid: Option<Pid>) -> &'static str {
+        match (self, pid) {
+            (Order::Pages, _) => "pages",
+            (Order::Waste, _) => "unused",
+            (Order::Name, None) => "name",
+            (Order::Name, Some(_)) => "size",
         }
     }
 }
@@ -141,7 +143,7 @@ fn keys(view: &View) -> String {
             keys.push(format!("a {other}"));
         }
     }
-    keys.push(format!("s sort: {}", view.order.word()));
+    keys.push(format!("s sort: {}", view.order.word(view.pid)));
     keys.push(if view.paused { "p go on" } else { "p pause" }.to_owned());
     if view.replay.is_some() {
         keys.push(if view.looks.ascii { "left/right step" } else { "←→ step" }.to_owned());
@@ -228,6 +230,8 @@ mod tests {
     #[test]
     fn all_processes() {
         insta::assert_snapshot!("host", drawn(&view(None), 110, 8));
+        let by_name = drawn(&View { order: Order::Name, ..view(None) }, 110, 8);
+        assert!(by_name.contains("s sort: name"), "{by_name}");
         let mut terminal = Terminal::new(TestBackend::new(80, 5)).unwrap();
         terminal.draw(|frame| draw(frame, &Scene::default(), &view(None))).unwrap();
         insta::assert_snapshot!("host-empty", terminal.backend().to_string());

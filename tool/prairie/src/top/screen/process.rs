@@ -108,7 +108,7 @@ fn rate_line(rates: Option<Rates>) -> String {
         || "at the next look".to_owned(),
         |rates| {
             format!(
-                "{}, taken {}, refills {}, runs {}, purged {}, waits {}",
+                "{}, taken {}, refills {}, runs {}, purged {}, found held {}",
                 signed(rates.growth, units::bytes),
                 units::count(rates.taken),
                 units::count(rates.refills),
