@@ -119,23 +119,18 @@ static unsigned next_index; /* atomic: threads that have been placed */
 /* The words of percpu_arena. */
 enum { PERCPU_DISABLED, PERCPU, PERCPU_OF_CORE };
 
-static unsigned cores_left; /* atomic: by control groups; 0: nobody has looked */
-
 /* How many arenas threads are spread over. A container may have the time of two of the machine's
  * cores, and run on each of them now and then: an arena for each would hold memory for nobody. To
  * look at groups takes as long as to start two threads, so that it waits for the third. */
 enum { UNASKED_MAX = 2 };
 static unsigned choices_now(void)
 {
-    unsigned choices = arena_choices(), cores = RELAXED_LOAD(cores_left);
+    unsigned choices = arena_choices(), cores;
 
     if (choices <= UNASKED_MAX || option_arenas() != 0 || option_is_set(OPTION_PERCPU_ARENA))
         return choices;
-    if (unlikely(cores == 0)) {
-        cores = limits_core_quota();
-        cores = cores == 0 ? ARENA_COUNT_MAX : cores > UNASKED_MAX ? cores : UNASKED_MAX;
-        RELAXED_STORE(cores_left, cores);
-    }
+    cores = limits_cores();
+    if (cores < UNASKED_MAX) cores = UNASKED_MAX;
     return cores < choices ? cores : choices;
 }
 

@@ -144,7 +144,7 @@ static void end_calls(struct arena *arena, struct hook_call *call)
     os_interlude_ends(call->before);
 }
 
-/* Threads that are not in the child of a fork do not come back from hooks. */
+/* Threads that are not in the child of a fork do not come back from hooks, and end no arena. */
 void arenas_forget_calls(void)
 {
     EACH_ARENA (arena) {
@@ -153,6 +153,7 @@ void arenas_forget_calls(void)
         while (link != NULL && *link != NULL)
             if ((*link)->thread != port_thread_mark()) *link = (*link)->next;
             else link = &(*link)->next;
+        arena->is_ending = false;
     }
 }
 

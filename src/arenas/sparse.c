@@ -45,7 +45,7 @@ static bool is_wanted(void)
 void sparse_tell(const struct class_bin *bin, unsigned class_index)
 {
     if (RELAXED_LOAD(sparse_slabs.told) || !slabs_are_sparse(bin, class_index)) return;
-    if (!is_wanted() || !decay_may_ask() || page_heaps_used_now() < pages_for(FALL_BYTES_MIN))
+    if (!is_wanted() || page_heaps_used_now() < pages_for(FALL_BYTES_MIN) || !decay_may_ask())
         return;
     RELAXED_STORE(sparse_slabs.told, true);
     purge_ask_for_look();
@@ -57,6 +57,7 @@ void sparse_retake(struct arena *arena, const struct slab *slab)
 {
     unsigned pages = slab_purged_pages(slab);
 
+    if (pages == 0) return; /* it is marked as idle only */
     arena->purged_pages -= pages;
     arena_count_active(arena, pages);
     if (limits_note_retaken(pages)) decay_look_at_limits_from(0);

@@ -6,6 +6,8 @@
  * walk marks a slab as idle, whoever takes a block from it takes the mark away, and the next walk
  * gives the pages back. A page that a later block lies on is touched anew.
  *
+ * Near the end of a control group all of them go at once (heap/shortage.c), and by malloc_trim.
+ *
  * Not where the kernel would charge for that, or would split its mapping (OS_PURGES_IN_PLACE).
  * SPDX-License-Identifier: MIT
  */

@@ -99,9 +99,10 @@ static bool add_listener(reserve_cb_t *cb, void *ctx)
     return true;
 }
 
+/* After a listener was added. */
 static void begin_listening(void)
 {
-    RELAXED_STORE(limits.looks_for_stalls, true);
+    limits_set_looks_for_stalls(true);
     decay_keep_looking();
 }
 
@@ -115,11 +116,17 @@ PUBLIC bool reserve_cb_register(reserve_cb_t *cb, void *ctx)
 
 PUBLIC bool reserve_cb_unregister(reserve_cb_t *cb, void *ctx)
 {
+    bool listens;
+
     if (!notify_remove(cb, ctx)) return true;
     if (!notify_has_listeners()) {
-        RELAXED_STORE(limits.looks_for_stalls, false);
+        limits_set_looks_for_stalls(false);
         decay_keep_no_longer();
-        if (notify_has_listeners()) begin_listening(); /* another thread's, meanwhile */
+        /* One that another thread adds is seen here, or its beginning comes after this end. */
+        lock_take(&notify_lock);
+        listens = notify_has_listeners();
+        lock_give(&notify_lock);
+        if (listens) begin_listening();
     }
     return false;
 }

@@ -3,10 +3,12 @@
  *      the kernel, or a limit, refuses         the reserve gives pages; LOW until it is full again
  *      the reserve has not got it either       with reserve_malloc: CRIT, a try after each
  *                                              callback; else NULL
- *      a limit or the end of a group is near   LOW until it is not (shortage_look)
+ *      a limit or the end of a group is near   LOW until it is not (shortage_look); near the end
+ *                                              of a group without listeners, pages of slabs on
+ *                                              which no block lives go back
  *
- * Here no lock is held, and callbacks run. A program that keeps no reserve and registers nobody
- * comes here to be refused, and for nothing else.
+ * Here no lock is held, and callbacks run. A program that keeps no reserve, registers nobody
+ * and has no limit comes here to be refused, and for nothing else.
  * SPDX-License-Identifier: MIT
  */
 #include "shortage.h"
@@ -123,11 +125,11 @@ static bool recover(const struct alloc_request *request, void **block, bool anyw
  * group's account, and in no other limit's. */
 static bool purge_for_group(void)
 {
-    return !notify_has_listeners() && limits_room_bytes() != SIZE_MAX && sparse_purge_all() != 0;
+    return !notify_has_listeners() && limits_group_is_crowded() && sparse_purge_all() != 0;
 }
 
-/* Tells LOW to one callback after the other until `recover` says yes. `request` NULL: none waits;
- * `block` is what has served it already, or NULL. */
+/* Tells LOW to one callback after the other until `recover` says yes; purge_for_group is the last
+ * resort. `request` NULL: none waits; `block` is what has served it already, or NULL. */
 static void *tell_low(const struct alloc_request *request, size_t size, void *block)
 {
     struct event event;
@@ -233,7 +235,8 @@ void shortage_start(void)
 
 void shortage_apply_options(void)
 {
-    RELAXED_STORE(limits.follows_group, option_limit_group());
+    if (option_limit_group() != RELAXED_LOAD(limits.follows_group))
+        limits_follow_group(option_limit_group());
     /* The program may have set others before. */
     if (option_limit_soft() != 0) limits_set_soft(option_limit_soft());
     if (option_limit_hard() != 0) limits_set_hard(option_limit_hard());

@@ -133,6 +133,7 @@ static const char *path_of(enum controller controller, size_t *bytes)
 
     if (controller == MEMORY) return path_after(":memory:", bytes);
     path = path_after(":cpu,cpuacct:", bytes);
+    if (path == NULL) path = path_after(":cpuacct,cpu:", bytes);
     return path != NULL ? path : path_after(":cpu:", bytes);
 }
 

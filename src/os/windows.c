@@ -248,9 +248,10 @@ static size_t job_used(void)
     return os_own_bytes();
 }
 
-/* Limits of the job, and the system's of all that is committed. */
+/* Rates of jobs are not looked at. */
 unsigned os_core_quota(void) { return 0; }
 
+/* Limits of the job, and the system's of all that is committed. */
 struct os_group os_group_memory(void)
 {
     struct os_group tightest = { SIZE_MAX, SIZE_MAX, false };

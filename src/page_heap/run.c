@@ -63,7 +63,8 @@ static struct page_span grow(struct page_heap *heap, size_t missing, size_t room
     heap->end = span.first + span.count;
     heap->grows++;
     make_free(heap, span.first, span.count, PAGE_CLEAN);
-    heap->open_pages += span.count; /* see commit_add_heap */
+    /* After the clean ones, see commit_add_heap. */
+    __atomic_store_n(&heap->open_pages, heap->open_pages + span.count, __ATOMIC_RELEASE);
     return span;
 }
 

@@ -134,7 +134,12 @@ static size_t crowded_of_group(void)
     return min_size(CROWDED_LASTS * last_of_group(), limits.group.limit_bytes / CROWDED_SHARE_MAX);
 }
 
-static bool group_is_crowded(void) { return group_is_limited() && room_now() < crowded_of_group(); }
+static READS_UNLOCKED bool group_is_crowded(void)
+{
+    return group_is_limited() && room_now() < crowded_of_group();
+}
+
+READS_UNLOCKED bool limits_group_is_crowded(void) { return group_is_crowded(); }
 
 /* May we have taken a quarter of the room since it was read? */
 static READS_UNLOCKED bool group_is_taken_from(void)
@@ -148,7 +153,7 @@ static READS_UNLOCKED bool group_is_taken_from(void)
 bool limits_note_retaken(size_t pages)
 {
     (void)__atomic_add_fetch(&limits.retaken_pages, pages, __ATOMIC_RELAXED);
-    return RELAXED_LOAD(limits.follows_group) && group_is_taken_from();
+    return group_is_limited() && group_is_taken_from();
 }
 
 static READS_UNLOCKED bool group_is_stale(void)
@@ -234,14 +239,36 @@ void limits_know_group(void)
     lock_give(&limits.lock);
 }
 
-unsigned limits_core_quota(void)
+unsigned limits_cores(void)
 {
-    unsigned cores;
+    unsigned cores = RELAXED_LOAD(limits.cores);
 
+    if (likely(cores != 0)) return cores;
     lock_take(&limits.lock);
-    cores = os_core_quota();
+    if (limits.cores == 0) { /* another thread may have been here first */
+        cores = os_core_quota();
+        RELAXED_STORE(limits.cores, cores != 0 ? cores : UINT32_MAX);
+    }
+    cores = limits.cores;
     lock_give(&limits.lock);
     return cores;
+}
+
+void limits_follow_group(bool follows)
+{
+    lock_take(&limits.lock);
+    RELAXED_STORE(limits.follows_group, follows);
+    bar_huge_pages();
+    bar_clean_pages();
+    lock_give(&limits.lock);
+}
+
+void limits_set_looks_for_stalls(bool looks)
+{
+    lock_take(&limits.lock);
+    if (looks && !limits.looks_for_stalls) limits.stalled_ms = 0; /* what was before is none */
+    RELAXED_STORE(limits.looks_for_stalls, looks);
+    lock_give(&limits.lock);
 }
 
 enum limits_state limits_look(void)

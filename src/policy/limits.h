@@ -9,8 +9,8 @@
  * is worth it; arenas/decay folds that into a comparison that is made anyway.
  *
  * What the group has left is read from files, and again when we may have taken a quarter of it
- * since: pages leased that were clean are counted by the page heap.
- * SPDX-License-Identifier: MIT
+ * since: clean pages that were leased, vast blocks, and pages of slabs that are used again. How
+ * many cores' time it leaves is read once. SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_POLICY_LIMITS_H
 #define PRAIRIE_POLICY_LIMITS_H
@@ -25,6 +25,7 @@ struct limits {
     bool bars_clean;         /* atomic: keep the process out of the last of its group's memory */
     bool looks_for_stalls;   /* atomic */
     bool group_known;        /* under lock */
+    unsigned cores;          /* atomic: limits_cores; 0: nobody asked */
     struct os_group group;   /* under lock: as it was read last */
     uint64_t group_clean;    /* under lock: page_heaps_clean_leased_now then */
     size_t group_vast_bytes; /* under lock: commit.vast_bytes then */
@@ -61,8 +62,16 @@ INLINE size_t limits_hard(void) { return RELAXED_LOAD(commit.limit_bytes); }
 size_t limits_room_bytes(void);
 /* Looks, if nobody has. Called without a lock. */
 void limits_know_group(void);
-/* How many cores' time the group leaves to the process; 0: all, or it cannot be told. */
-unsigned limits_core_quota(void);
+/* Is less of the group's room left than that free pages may stay? As of a moment ago. */
+bool limits_group_is_crowded(void);
+/* Whether the group counts; one that was read before is forgotten with all that followed from
+ * it. */
+void limits_follow_group(bool follows);
+/* Whether stalls are looked for; what was waited for before is none. */
+void limits_set_looks_for_stalls(bool looks);
+/* How many cores' time the group leaves to the process, as of the first time that somebody asked;
+ * UINT32_MAX: all, or it cannot be told. */
+unsigned limits_cores(void);
 /* A slab's pages that went to the kernel may be used again. True: it is time for a look. */
 bool limits_note_retaken(size_t pages);
 

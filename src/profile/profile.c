@@ -129,7 +129,9 @@ static bool dump(const char *path, char reason, bool *leaks)
     bool writes, written = false, tells_leaks = leaks != NULL && *leaks;
 
     if (leaks != NULL) *leaks = false;
-    if (!profile.on || !dump_turn()) return false;
+    if (!profile.on) return false;
+    if (path == NULL && !tells_leaks && RELAXED_LOAD(profile.prefix[0]) == '\0') return false;
+    if (!dump_turn()) return false;
     writes = path != NULL || profile.prefix[0] != '\0';
     if (writes && path == NULL) path = make_name(&name, reason);
     if ((writes || tells_leaks) && profile_snapshot_take(&snapshot)) {

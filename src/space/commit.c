@@ -22,7 +22,8 @@ READS_UNLOCKED size_t commit_used_bytes(void)
     size_t taken_pages = 0;
 
     for (unsigned i = 0; i < count; i++) {
-        size_t open = *commit.pages[i].open, clean = *commit.pages[i].clean;
+        size_t open = __atomic_load_n(commit.pages[i].open, __ATOMIC_ACQUIRE);
+        size_t clean = *commit.pages[i].clean;
 
         taken_pages += open - min_size(clean, open);
     }

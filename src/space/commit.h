@@ -1,7 +1,7 @@
 /* commit.h - what prairie takes of the machine, and the hard limit on it.
  *
- * Taken is what memory stands or may stand behind: open pages, but for the free ones that are
- * clean; their records in the page map; vast blocks, and pages of guarded ones; prairie's own
+ * Taken is what memory stands or may stand behind: open pages, but for seams and the free ones that
+ * are clean; their records in the page map; vast blocks, and pages of guarded ones; prairie's own
  * records. Who changes one of these writes its counter here, and asks before it takes more.
  *
  * Sums are of a moment ago. Those of pages are exact under the page heaps' locks: who asks under

@@ -128,7 +128,7 @@ static int take_large_ones(void)
 {
     static void *large[LARGE_BLOCKS];
 
-    must(scale == 1);
+    if (scale != 1) exit(EXIT_SKIPPED); /* the group is as large as smaller pages make it */
     take_all();
     give_most();
     for (size_t i = 0; i < LARGE_BLOCKS; i++) {

@@ -244,10 +244,11 @@ static void the_least_of_nested_groups_counts(void **state)
 
 static void processor_time_of_the_first_version(void **state)
 {
-    const char *const lines[] = { "4:cpu,cpuacct:/shop\n0::/\n", "4:cpu:/shop\n0::/\n" };
+    const char *const lines[] = { "4:cpu,cpuacct:/shop\n0::/\n", "4:cpu:/shop\n0::/\n",
+                                  "4:cpuacct,cpu:/shop\n" };
 
     (void)state;
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         start_tree(lines[i]);
         put("cpu/shop/cgroup.procs", "1\n");
         put("cpu/shop/cpu.cfs_quota_us", "150000\n");

@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-enum { THREADS = 3, BLOCKS = 120, ROUNDS = 3000, BYTES = 5000 };
+enum { THREADS = 3, BLOCKS = 120, ROUNDS = 3000, ROUNDS_MAX = 100 * ROUNDS, BYTES = 5000 };
 
 static uint32_t at_work, has_gone; /* atomic: threads that are; whether a page of theirs went */
 
@@ -19,7 +19,8 @@ static void *take_and_give(void *number)
     unsigned char value = (unsigned char)(uintptr_t)number, *blocks[BLOCKS] = { NULL };
     uint64_t chance = value;
 
-    for (unsigned round = 0; round < ROUNDS || !RELAXED_LOAD(has_gone); round++) {
+    for (unsigned round = 0; round < ROUNDS || (round < ROUNDS_MAX && !RELAXED_LOAD(has_gone));
+         round++) {
         unsigned at;
 
         chance = chance * 6364136223846793005u + 1442695040888963407u;
@@ -60,6 +61,7 @@ static void walks_take_no_page_that_a_block_lies_on(void **state)
         if (sparse_purge_all() != 0) RELAXED_STORE(has_gone, 1u);
     for (unsigned i = 0; i < THREADS; i++) assert_int_equal(pthread_join(thread[i], NULL), 0);
     assert_int_equal(pthread_join(looker, NULL), 0);
+    assert_true(has_gone);
     prairie_check_all();
 }
 

@@ -379,10 +379,11 @@ static void a_thread_that_forks_while_it_ends_is_forgotten(void **state)
     fake_on_call(fork_to_child);
     lock_take(&arena->lock); /* which its drain waits for */
     pthread_barrier_wait(&barrier);
-    while (!RELAXED_LOAD(has_forked)) usleep(100);
+    for (unsigned i = 0; i < 100000 && !RELAXED_LOAD(has_forked); i++) usleep(100);
     lock_give(&arena->lock);
     assert_int_equal(pthread_join(thread, NULL), 0);
     fake_on_call(NULL);
+    assert_true(has_forked);
     assert_int_equal(arena->threads, 0);
     assert_int_equal(caches_in_use(), 0);
     assert_false(purge_mode.on_call);

@@ -322,8 +322,10 @@
 #define lengths_of_epoch prairie_own_lengths_of_epoch
 #define limits prairie_own_limits
 #define limits_are_clear prairie_own_limits_are_clear
-#define limits_core_quota prairie_own_limits_core_quota
+#define limits_cores prairie_own_limits_cores
 #define limits_count_pages prairie_own_limits_count_pages
+#define limits_follow_group prairie_own_limits_follow_group
+#define limits_group_is_crowded prairie_own_limits_group_is_crowded
 #define limits_know_group prairie_own_limits_know_group
 #define limits_look prairie_own_limits_look
 #define limits_look_for_stalls prairie_own_limits_look_for_stalls
@@ -331,6 +333,7 @@
 #define limits_note_retaken prairie_own_limits_note_retaken
 #define limits_room_bytes prairie_own_limits_room_bytes
 #define limits_set_hard prairie_own_limits_set_hard
+#define limits_set_looks_for_stalls prairie_own_limits_set_looks_for_stalls
 #define limits_set_soft prairie_own_limits_set_soft
 #define linux_advise prairie_own_linux_advise
 #define linux_has_own_files prairie_own_linux_has_own_files
