@@ -95,7 +95,9 @@ void cache_enlarge_if_pressed(struct cache *cache, unsigned class_index)
     if (++spare->pressure < FIRST_PRESSURE || is_full_size(cache, class_index)) return;
     filled = cache_fill_count(cache, class_index);
     check(filled != 0);
-    if (spare->pressure < (is_first ? FIRST_PRESSURE : MIDDLE_PRESSURE) * old_capacity / filled)
+    /* Each time stands for a fill: together they must be more than so many magazines hold. */
+    if ((spare->pressure + 1) * filled
+        <= (is_first ? FIRST_PRESSURE : MIDDLE_PRESSURE) * old_capacity)
         return;
     if (is_first && capacity > MIDDLE_CAPACITY) capacity = MIDDLE_CAPACITY;
     if (change_loaded(cache, class_index, capacity)) spare->pressure = 0;
