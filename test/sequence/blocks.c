@@ -470,6 +470,7 @@ void step_nested(void)
 
     if (slot->is_busy) return;
     me->depth++;
+    me->nested++;
     add(" {");
     if (slot->block.base == NULL)
         take_through(slot, chance(80) ? DOOR_MALLOC : DOOR_CALLOC, log_uniform(1, 64 * KB));

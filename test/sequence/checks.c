@@ -30,6 +30,8 @@ void check_all_blocks(void)
             slot_verify(&me->slot[i], "in a look at all");
 }
 
+enum { FLUSHES_MAX = 8 };
+
 static size_t bytes_of_arena(int arena)
 {
     size_t bytes = 0;
@@ -70,6 +72,20 @@ static size_t check_arena_numbers(unsigned index, unsigned bins, bool exact)
     return small + large;
 }
 
+/* Lets go of all that is held ready. False: each time a hook of it freed something, which may be
+ * held again. */
+static bool flush_all(void)
+{
+    unsigned tries = 0, nested;
+
+    do {
+        nested = me->nested;
+        flush_tcaches(true, 0);
+        (void)act("thread.tcache.flush");
+    } while (me->nested != nested && ++tries < FLUSHES_MAX);
+    return me->nested == nested;
+}
+
 void check_statistics(bool exact)
 {
     uint64_t epoch = 1;
@@ -77,10 +93,7 @@ void check_statistics(bool exact)
     size_t sum = 0, allocated;
     bool made;
 
-    if (exact) {
-        flush_tcaches(true, 0);
-        (void)act("thread.tcache.flush");
-    }
+    if (exact) exact = flush_all();
     if (mallctl("epoch", NULL, NULL, &epoch, sizeof epoch) != 0) {
         if (has_reason_to_refuse(0)) return;
         violation("there is no epoch");

@@ -68,7 +68,8 @@ struct player {
     struct own_tcache tcache[TCACHES_OWN];
     int bound; /* thread.arena was set to it; ARENA_ANY: it never was */
     bool has_no_cache;
-    unsigned depth; /* of nested steps: in a hook or a callback */
+    unsigned depth;  /* of nested steps: in a hook or a callback */
+    unsigned nested; /* such steps so far */
 
     const uint64_t *allocated,
         *deallocated; /* thread.allocatedp and its sibling; NULL: not asked yet */
