@@ -254,7 +254,7 @@ static bool default_dalloc(struct extent_hooks *hooks, void *base, size_t bytes,
     if (!os_close(range)) run_return(page);
     else if (os_commit(range)) {
         lock_take(&space.lock);
-        huge_advise_new_mapping(range); /* of a new mapping */
+        huge_advise_new_mapping(range);
         lock_give(&space.lock);
         run_return_clean(page);
     }

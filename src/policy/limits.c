@@ -134,12 +134,10 @@ static size_t crowded_of_group(void)
     return min_size(CROWDED_LASTS * last_of_group(), limits.group.limit_bytes / CROWDED_SHARE_MAX);
 }
 
-static READS_UNLOCKED bool group_is_crowded(void)
+READS_UNLOCKED bool limits_group_is_crowded(void)
 {
     return group_is_limited() && room_now() < crowded_of_group();
 }
-
-READS_UNLOCKED bool limits_group_is_crowded(void) { return group_is_crowded(); }
 
 /* May we have taken a quarter of the room since it was read? */
 static READS_UNLOCKED bool group_is_taken_from(void)
@@ -160,7 +158,7 @@ static READS_UNLOCKED bool group_is_stale(void)
 {
     if (group_is_taken_from()) return true;
     if (!group_is_limited()) return space.open_bytes / 2 >= limits.group_open_bytes;
-    return group_is_crowded() && os_now_ms() - limits.group_ms >= GROUP_READ_MS;
+    return limits_group_is_crowded() && os_now_ms() - limits.group_ms >= GROUP_READ_MS;
 }
 
 static void bar_clean_pages(void)
@@ -220,7 +218,7 @@ static bool is_over_soft(void) { return commit_used_bytes() > limits_soft(); }
  * may be leased they stay, unless they make enough room together. */
 static void purge_beyond_lines(void)
 {
-    bool beyond = is_over_soft() || group_is_crowded() || RELAXED_LOAD(limits.stall_due);
+    bool beyond = is_over_soft() || limits_group_is_crowded() || RELAXED_LOAD(limits.stall_due);
 
     bar_clean_pages();
     if (page_heaps_are_barred() && room_now() + free_bytes(FREE_DIRTY) < 2 * last_of_group())
@@ -304,7 +302,7 @@ bool limits_are_clear(void)
     lock_take(&limits.lock);
     if (group_is_limited()) read_group();
     purge_beyond_lines();
-    clear = !is_over_soft() && !group_is_crowded();
+    clear = !is_over_soft() && !limits_group_is_crowded();
     lock_give(&limits.lock);
     return clear;
 }
@@ -325,7 +323,7 @@ static READS_UNLOCKED size_t look_at_group_from(size_t open_bytes, size_t coming
     if (!limits.group_known) return GROUP_OPEN_BYTES_MIN;
     if (!group_is_limited())
         return max_size(2 * min_size(limits.group_open_bytes, SIZE_MAX / 2), GROUP_OPEN_BYTES_MIN);
-    if (half <= idle || group_is_crowded()) return 0;
+    if (half <= idle || limits_group_is_crowded()) return 0;
     return before_growth(open_bytes + min_size(half - idle, SIZE_MAX - open_bytes), open_bytes,
                          coming);
 }

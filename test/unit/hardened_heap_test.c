@@ -4,6 +4,7 @@
 #include "library.h"
 
 #include "hardened.h"
+#include "holes.h"
 
 #include <jemalloc/jemalloc.h>
 
@@ -434,26 +435,19 @@ static void an_explicit_cache_from_before_still_serves(void **state)
     prairie_check_all();
 }
 
-enum { CROWD = 400, KEPT_EVERY = 8, CROWD_BYTES = 5000 };
-static char *crowd[CROWD];
-
 /* All of them but for each 8th, and the pages between those. */
 static void give_most_and_purge(void)
 {
-    size_t gone = 0;
-
-    for (unsigned i = 0; i < CROWD; i++)
-        if (i % KEPT_EVERY != 0) prairie_free(crowd[i]);
+    make_holes();
     (void)prairie_purge();
-    EACH_ARENA (arena) gone += arena->purged_pages;
-    assert_true(gone > 0);
+    assert_true(hole_pages_gone() > 0);
     prairie_check_all();
 }
 
 static void take_most(void)
 {
-    for (unsigned i = 0; i < CROWD; i++)
-        if (i % KEPT_EVERY != 0) crowd[i] = taken(CROWD_BYTES);
+    for (unsigned i = 0; i < HOLED_BLOCKS; i++)
+        if (hole_is_at(i)) holed[i] = taken(HOLED_BYTES);
 }
 
 /* And are no misuse; of a kernel that leaves anything there nobody can tell that. */
@@ -461,15 +455,14 @@ static void pages_between_blocks_come_back_as_zeros(void **state)
 {
     (void)state;
     harden();
-    for (unsigned i = 0; i < CROWD; i++) {
-        crowd[i] = taken(CROWD_BYTES);
-        memset(crowd[i], (int)i, CROWD_BYTES);
+    for (unsigned i = 0; i < HOLED_BLOCKS; i++) {
+        holed[i] = taken(HOLED_BYTES);
+        memset(holed[i], (int)i, HOLED_BYTES);
     }
     give_most_and_purge();
     take_most();
-    for (unsigned i = 0; i < CROWD; i++)
-        assert_true(
-            all_bytes_are(crowd[i], i % KEPT_EVERY == 0 ? (unsigned char)i : 0, CROWD_BYTES));
+    for (unsigned i = 0; i < HOLED_BLOCKS; i++)
+        assert_true(all_bytes_are(holed[i], !hole_is_at(i) ? (unsigned char)i : 0, HOLED_BYTES));
     fake_purge_does(FAKE_PURGE_SCRIBBLES);
     give_most_and_purge();
     expect_abort(take_most, "prairie: write after free: ");

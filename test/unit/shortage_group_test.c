@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
+#include "holes.h"
 #include "shortage.h"
 
 #include <pthread.h>
@@ -428,29 +429,11 @@ static void the_helper_stays_for_listeners(void **state)
 
 /* ---- pages between blocks ---- */
 
-static void leave_pages_between(void)
-{
-    enum { BLOCKS = 400, KEPT_EVERY = 8 };
-    static void *blocks[BLOCKS];
-
-    for (unsigned i = 0; i < BLOCKS; i++) blocks[i] = prairie_malloc(5000);
-    for (unsigned i = 0; i < BLOCKS; i++)
-        if (i % KEPT_EVERY != 0) prairie_free(blocks[i]);
-}
-
-static size_t pages_gone(void)
-{
-    size_t gone = 0;
-
-    EACH_ARENA (arena) gone += arena->purged_pages;
-    return gone;
-}
-
 static void crowd_with_pages_between(void)
 {
     follow_group(64 * MiB, 10 * MiB);
-    leave_pages_between();
-    assert_int_equal(pages_gone(), 0);
+    take_and_make_holes();
+    assert_int_equal(hole_pages_gone(), 0);
     fake_group(64 * MiB, 60 * MiB);
     limits.group_known = false;
     decay_look_at_limits_from(0);
@@ -461,7 +444,7 @@ static void pages_between_blocks_go_when_nobody_listens(void **state)
 {
     (void)state;
     crowd_with_pages_between();
-    assert_true(pages_gone() > 0);
+    assert_true(hole_pages_gone() > 0);
     prairie_check_all();
 }
 
@@ -472,7 +455,7 @@ static void pages_between_blocks_stay_while_somebody_listens(void **state)
     add(hear, "a");
     crowd_with_pages_between();
     assert_string_equal(told.conditions, "L");
-    assert_int_equal(pages_gone(), 0);
+    assert_int_equal(hole_pages_gone(), 0);
 }
 
 /* Which count slabs, whatever lies behind them. */
@@ -480,12 +463,12 @@ static void pages_between_blocks_stay_for_other_limits(void **state)
 {
     (void)state;
     follow_group(64 * MiB, 10 * MiB);
-    leave_pages_between();
+    take_and_make_holes();
     limits_set_soft(commit_used_bytes() / 2);
     decay_look_at_limits_from(0);
     spare_block(20000);
     assert_true(RELAXED_LOAD(purge_mode.keeps_none)); /* somebody has looked */
-    assert_int_equal(pages_gone(), 0);
+    assert_int_equal(hole_pages_gone(), 0);
 }
 
 /* limit_group:false, when a constructor had it read already. */

@@ -4,6 +4,7 @@
 
 #include "arenas/sparse.h"
 
+#include "holes.h"
 #include "unit.h"
 
 #include <jemalloc/jemalloc.h>
@@ -471,17 +472,13 @@ static void locks_of_destroyed_arenas_count_anew_too(void **state)
 /* Until somebody takes from their slab, or it is closed. */
 static void pages_between_blocks_are_clean(void **state)
 {
-    enum { BLOCKS = 400, KEPT_EVERY = 8, BYTES = 5000 };
-    static void *blocks[BLOCKS];
     struct prairie_stats before, after;
     size_t gone;
 
     (void)state;
     huge.policy = HUGE_NEVER;
     fake_cores(1);
-    for (unsigned i = 0; i < BLOCKS; i++) blocks[i] = prairie_malloc(BYTES);
-    for (unsigned i = 0; i < BLOCKS; i++)
-        if (i % KEPT_EVERY != 0) prairie_free(blocks[i]);
+    take_and_make_holes();
     shortage_gather();
     (void)purge_all();
     before = read_stats();
@@ -494,10 +491,11 @@ static void pages_between_blocks_are_clean(void **state)
     assert_int_equal(after.clean - before.clean, gone);
     assert_int_equal(after.allocated, before.allocated);
     assert_int_equal(after.mapped, before.mapped);
-    blocks[1] = prairie_malloc(BYTES);
+    holed[1] = prairie_malloc(HOLED_BYTES);
     assert_true(read_stats().active > after.active);
-    prairie_free(blocks[1]);
-    for (unsigned i = 0; i < BLOCKS; i += KEPT_EVERY) prairie_free(blocks[i]);
+    prairie_free(holed[1]);
+    for (unsigned i = 0; i < HOLED_BLOCKS; i++)
+        if (!hole_is_at(i)) prairie_free(holed[i]);
     shortage_gather();
     after = read_stats();
     check_sums(&after);
