@@ -83,6 +83,9 @@ struct Peer {
     label: Option<String>,
     version: Option<String>,
     path: PathBuf,
+    /// Without these it is not what its label says.
+    #[serde(default)]
+    env: BTreeMap<String, String>,
 }
 
 /// All allocators to compare, proved, and those that cannot be. Copies go to `folder`.
@@ -199,6 +202,7 @@ fn gathered(root: Option<&Path>) -> Result<Vec<Candidate>> {
             .map(|peer| Candidate {
                 label: peer.label,
                 version: peer.version,
+                env: peer.env,
                 ..Candidate::plain(&peer.name, Some(root.join(peer.path)))
             })
             .collect());
@@ -292,13 +296,15 @@ mod tests {
     fn peers_come_from_the_project() {
         let folder = project_with_peers(
             r#"[{"name":"one","label":"one 1.0","version":"1.0","path":"build/one.so",
-                 "sha256":"00","from":"crate"},
+                 "sha256":"00","from":"crate","env":{"A":"1"}},
                 {"name":"two","path":"/usr/lib/two.so"}]"#,
         );
         let found = gathered(Some(folder.path())).unwrap();
         assert_eq!(names(&found), ["one", "two"]);
         assert_eq!(found[0].library, Some(folder.path().join("build/one.so")));
         assert_eq!(found[1].library, Some(PathBuf::from("/usr/lib/two.so")));
+        assert_eq!(found[0].env, BTreeMap::from([("A".to_owned(), "1".to_owned())]));
+        assert!(found[1].env.is_empty());
     }
 
     #[test]

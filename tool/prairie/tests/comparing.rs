@@ -202,6 +202,33 @@ fn settings_of_other_allocators_are_left_out_and_told() {
         .stdout(contains("Not passed on to the programs: MALLOC_ARENA_MAX"));
 }
 
+/// As Google's tcmalloc, which is another one without them.
+#[test]
+fn settings_that_a_peer_needs_reach_its_programs() {
+    let Some(library) = support::built_library() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    put("src/prairie.c", "");
+    let needed = "glibc.malloc.check=0";
+    let peer = format!(
+        r#"[{{"name":"peer","path":"{}","env":{{"GLIBC_TUNABLES":"{needed}"}}}}]"#,
+        library.display()
+    );
+    put("build/peers/peers.json", &peer);
+    prairie()
+        .current_dir(folder.path())
+        .env("GLIBC_TUNABLES", "glibc.malloc.perturb=1")
+        .args(["compare", "--allocators", "peer", "--rounds", "1", "--check", "exit", "--"])
+        .args(["sh", "-c", &format!("test \"$GLIBC_TUNABLES\" = {needed}")])
+        .assert()
+        .success()
+        .stdout(contains(format!("GLIBC_TUNABLES={needed}")));
+}
+
 #[test]
 fn an_interrupt_ends_the_program_too_and_leaves_nothing() {
     for (number, signal) in (14142..).zip(["-INT", "-QUIT"]) {
