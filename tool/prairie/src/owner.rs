@@ -11,6 +11,7 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
+use crate::environment;
 use crate::sys;
 use crate::trouble::{About, Result, Trouble};
 
@@ -37,12 +38,13 @@ pub fn print() {
     println!("{}", serde_json::to_string(&owners).expect("strings are JSON"));
 }
 
-/// Asks a copy of this tool, started with `library` preloaded.
-pub fn ask(library: Option<&Path>, environment: &[(String, String)]) -> Result<Owners> {
+/// Asks a copy of this tool, started with `library` preloaded and of settings of allocators with
+/// `settings` only: the user's are for the program, and would let the copy write files.
+pub fn ask(library: Option<&Path>, settings: &[(String, String)]) -> Result<Owners> {
     let executable = std::env::current_exe().about("this program's own file")?;
     let mut command = Command::new(executable);
-    command.arg(COMMAND).env_remove("LD_PRELOAD");
-    command.envs(environment.iter().map(|(name, value)| (name, value)));
+    command.arg(COMMAND).env_clear().envs(environment::neutral().0);
+    command.envs(settings.iter().map(|(name, value)| (name, value)));
     if let Some(library) = library {
         command.env("LD_PRELOAD", library);
     }

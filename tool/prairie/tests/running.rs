@@ -131,6 +131,16 @@ fn statistics_are_printed_when_asked_for() {
         .stderr(contains("statistics of prairie"));
 }
 
+/// Not to the copy of the tool that proves the library, which would write a profile as well.
+#[test]
+fn settings_are_for_the_program_only() {
+    let Some(mut command) = run() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    command.current_dir(folder.path()).env("MALLOC_CONF", "prof:true,prof_final:true");
+    command.args(["--", "true"]).assert().success();
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
 #[test]
 fn a_library_in_an_odd_place_is_preloaded() {
     let Some(library) = built_library() else { return };
