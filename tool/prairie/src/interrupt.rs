@@ -43,6 +43,8 @@ impl Watch for Stop {
 
 /// Signals that somebody sent to this tool alone are passed on to the program, which decides. Those of
 /// a terminal are so where `sys::outlive_terminal_signals` has been called.
+/// The default passes on none.
+#[derive(Default)]
 pub struct PassOn {
     flags: Vec<(i32, Arc<AtomicBool>)>,
 }

@@ -107,7 +107,7 @@ impl Target {
     }
 
     /// Whether this is still the process that was met, not one that got its number.
-    fn is_there(&self) -> bool {
+    pub fn is_there(&self) -> bool {
         self.started.is_some() && proc::started(self.pid) == self.started
     }
 

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: MIT
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -129,6 +129,13 @@ impl Watched {
     fn fetched(&self) -> Fetched {
         self.before.and(self.last.without(self.inherited.unwrap_or_default()))
     }
+
+    /// What is told of it; None: no heap of it was seen.
+    fn told(self, pid: Pid) -> Option<OfProcess> {
+        let fetched = self.fetched();
+        let Watched { name, allocated_max: allocated, .. } = self;
+        (!name.is_empty()).then_some(OfProcess { pid, name, allocated, fetched })
+    }
 }
 
 pub struct Looking {
@@ -136,6 +143,10 @@ pub struct Looking {
     is_wanted: bool,
     only: Option<String>,
     watched: HashMap<Pid, Watched>,
+    /// Processes that ended. A target is 20 KB, and a build may run tens of thousands.
+    past: Vec<OfProcess>,
+    /// Programs whose counts were seen, also of processes that ended.
+    programs: HashSet<Vec<u8>>,
     next_ns: u64,
     looks: u32,
     peak: Option<Peak>,
@@ -144,20 +155,23 @@ pub struct Looking {
 impl Looking {
     /// `only`: at processes of this name.
     pub fn new(passing: PassOn, is_wanted: bool, only: Option<String>) -> Looking {
-        let watched = HashMap::new();
-        Looking { passing, is_wanted, only, watched, next_ns: 0, looks: 0, peak: None }
+        Looking {
+            passing,
+            is_wanted,
+            only,
+            watched: HashMap::new(),
+            past: Vec::new(),
+            programs: HashSet::new(),
+            next_ns: 0,
+            looks: 0,
+            peak: None,
+        }
     }
 
     /// None: no heap was seen; all ended too soon, or may not be read.
     pub fn peak(self) -> Option<Peak> {
-        let seen = self.watched.into_iter().filter(|(_, watched)| !watched.name.is_empty());
-        let of = |(pid, watched): (Pid, Watched)| OfProcess {
-            pid,
-            fetched: watched.fetched(),
-            name: watched.name,
-            allocated: watched.allocated_max,
-        };
-        let mut of_process: Vec<OfProcess> = seen.map(of).collect();
+        let seen = self.watched.into_iter().filter_map(|(pid, watched)| watched.told(pid));
+        let mut of_process: Vec<OfProcess> = self.past.into_iter().chain(seen).collect();
         of_process.sort_by_key(|process| (u64::MAX - process.allocated, process.pid));
         let fetched =
             of_process.iter().fold(Fetched::default(), |sum, process| sum.and(process.fetched));
@@ -166,6 +180,7 @@ impl Looking {
 
     fn look_at_all(&mut self, pids: &[Pid], now_ns: u64) {
         let before_ns = sys::thread_cpu_ns();
+        self.let_go_of_ended();
         let mut sum = Sum::default();
         for pid in pids {
             if let Some(figures) = self.figures_of(*pid) {
@@ -181,6 +196,12 @@ impl Looking {
         let cost = sys::thread_cpu_ns() - before_ns;
         let every = if self.peak.is_some() { LOOK_EVERY } else { FIRST_LOOKS_EVERY };
         self.next_ns = now_ns + (every.as_nanos() as u64).max(cost * LOOK_COST_FACTOR);
+    }
+
+    /// Their numbers may be given out again.
+    fn let_go_of_ended(&mut self) {
+        let ended = self.watched.extract_if(|_, watched| !watched.target.is_there());
+        self.past.extend(ended.filter_map(|(pid, watched)| watched.told(pid)));
     }
 
     fn figures_of(&mut self, pid: Pid) -> Option<Figures> {
@@ -202,6 +223,9 @@ impl Looking {
         watched.name = sample.name;
         watched.last = fetched;
         watched.allocated_max = watched.allocated_max.max(figures.allocated);
+        if !self.programs.contains(&watched.program) {
+            self.programs.insert(watched.program.clone());
+        }
         Some(figures)
     }
 
@@ -209,15 +233,14 @@ impl Looking {
     /// its counts; None: it runs in the memory of the other, until it becomes another program.
     fn parents_of(&self, pid: Pid, fetched: Fetched) -> Option<Fetched> {
         let program = &self.watched.get(&pid)?.program;
+        if !self.programs.contains(program) {
+            return Some(Fetched::default());
+        }
         let is_twin = |(other, its): &(&Pid, &Watched)| {
             **other != pid && its.inherited.is_some() && its.program == *program
         };
-        let twins: Vec<Pid> = self.watched.iter().filter(is_twin).map(|(pid, _)| *pid).collect();
-        match twins.is_empty() {
-            true => Some(Fetched::default()),
-            false if twins.iter().any(|other| sys::share_memory(pid, *other)) => None,
-            false => Some(fetched),
-        }
+        let mut twins = self.watched.iter().filter(is_twin).map(|(pid, _)| *pid);
+        (!twins.any(|other| sys::share_memory(pid, other))).then_some(fetched)
     }
 }
 
@@ -350,7 +373,7 @@ impl Peak {
 mod tests {
     use super::*;
     use crate::live::sample::tests::made;
-    use std::process::{Command, Stdio};
+    use std::process::{Child, Command, Stdio};
 
     fn peak(used: u64, slabs: u64) -> Peak {
         Peak {
@@ -430,5 +453,68 @@ mod tests {
         assert!(!sys::share_memory(sys::own_pid(), child.id() as Pid));
         drop(child.stdin.take());
         child.wait().unwrap();
+    }
+
+    fn looking() -> Looking {
+        Looking::new(PassOn::default(), true, None)
+    }
+
+    /// `cat`, as if its heap had been seen.
+    fn watched_cat() -> (Child, Watched) {
+        let child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let mut watched = Watched::new(child.id() as Pid).unwrap();
+        watched.name = "cat".to_owned();
+        watched.allocated_max = 7;
+        watched.inherited = Some(Fetched { small: 1, large: 0 });
+        watched.last = Fetched { small: 3, large: 1 };
+        (child, watched)
+    }
+
+    fn end(mut child: Child) {
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn of_who_ended_only_what_is_told_is_kept() {
+        let (child, watched) = watched_cat();
+        let pid = child.id() as Pid;
+        let mut looking = looking();
+        looking.watched.insert(pid, watched);
+        looking.look_at_all(&[], 0);
+        assert!(looking.watched.contains_key(&pid) && looking.past.is_empty());
+        end(child);
+        looking.look_at_all(&[], 0);
+        assert!(looking.watched.is_empty());
+        let fetched = Fetched { small: 2, large: 1 };
+        let told = OfProcess { pid, name: "cat".to_owned(), allocated: 7, fetched };
+        assert_eq!(looking.past, std::slice::from_ref(&told));
+        looking.peak = Some(peak(1, 1));
+        assert_eq!(looking.peak().unwrap().of_process, [told]);
+    }
+
+    #[test]
+    fn a_number_that_was_given_out_again_is_another_process() {
+        let (child, watched) = watched_cat();
+        end(child);
+        let mut looking = looking();
+        looking.watched.insert(sys::own_pid(), watched);
+        looking.look_at_all(&[sys::own_pid()], 0);
+        assert_eq!(looking.past.len(), 1);
+        assert_eq!(looking.watched[&sys::own_pid()].target.pid, sys::own_pid());
+    }
+
+    #[test]
+    fn a_forked_process_has_the_counts_of_a_parent_that_ended() {
+        let (child, watched) = watched_cat();
+        let pid = child.id() as Pid;
+        let fetched = Fetched { small: 9, large: 0 };
+        let mut looking = looking();
+        let program = watched.program.clone();
+        looking.watched.insert(pid, watched);
+        assert_eq!(looking.parents_of(pid, fetched), Some(Fetched::default()));
+        looking.programs.insert(program);
+        assert_eq!(looking.parents_of(pid, fetched), Some(fetched));
+        end(child);
     }
 }
