@@ -178,12 +178,16 @@ impl<'a> Analysis<'a> {
         ratio
     }
 
+    /// Whether only those that the user named are to be beaten in this.
+    pub fn has_chosen_peers(&self, metric: Metric) -> bool {
+        matches!(metric, Metric::Peak | Metric::Area) && !self.memory_peers.is_empty()
+    }
+
     /// An allocator and its variants, name-something, are not each other's peers, and variants of one
     /// are not either.
     fn is_peer(&self, allocator: usize, subject: usize, metric: Metric) -> bool {
         let (name, of) = (&self.allocators[allocator].name, &self.allocators[subject].name);
-        let is_memory = matches!(metric, Metric::Peak | Metric::Area);
-        if is_memory && !self.memory_peers.is_empty() && !self.memory_peers.contains(name) {
+        if self.has_chosen_peers(metric) && !self.memory_peers.contains(name) {
             return false;
         }
         let is_of = |name: &str, base: &str| {
@@ -375,9 +379,12 @@ mod tests {
         let runs = runs(&[(0, 0, 1.0), (0, 1, 2.0), (0, 2, 3.0)]);
         let analysis = Analysis::new(&allocators, &items, &runs, 1);
         assert_eq!(analysis.lead(0, 1, Metric::Peak).unwrap().peer, 0);
+        assert!(!analysis.has_chosen_peers(Metric::Peak));
         let analysis = analysis.with_memory_peers(&["other".to_owned()]);
         assert_eq!(analysis.lead(0, 1, Metric::Peak).unwrap().peer, 2);
         assert_eq!(analysis.lead(0, 1, Metric::Time).unwrap().peer, 0);
+        assert!(analysis.has_chosen_peers(Metric::Peak) && analysis.has_chosen_peers(Metric::Area));
+        assert!(!analysis.has_chosen_peers(Metric::Time));
     }
 
     #[test]

@@ -54,6 +54,23 @@ fn tables_data_and_picture_are_written() {
 }
 
 #[test]
+fn memory_peers_are_not_called_all_others() {
+    let suite = Suite::new(TWO);
+    let mut command = suite.compare();
+    command
+        .args(["--rounds", "5"])
+        .assert()
+        .stdout(contains("memory: ahead of all others on").and(contains("memory peer").not()));
+    command.args(["--memory-peers", "nobody,again"]).assert().success().stdout(
+        contains("time: ahead of all others on")
+            .and(contains("memory: ahead of all memory peers on"))
+            .and(contains("memory × time: ahead of all memory peers on"))
+            .and(contains("leanest memory peer"))
+            .and(contains("Leads in memory are over these only: again\n")),
+    );
+}
+
+#[test]
 fn suites_have_names_of_their_own() {
     let (one, other) = (Suite::new(TWO), Suite::new(TWO));
     let mut command = one.compare();

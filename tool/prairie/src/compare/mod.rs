@@ -86,10 +86,7 @@ pub fn run(options: &Compare, launcher: &mut Launcher) -> Result<i32> {
         notes.push(format!("Not all rounds were run: {error}"));
     }
     notes.extend(notes_on(&left_out, &runs, &allocators));
-    if !options.memory_peers.is_empty() {
-        let names = options.memory_peers.join(", ");
-        notes.push(format!("Leads in memory are over these only: {names}"));
-    }
+    notes.extend(note_on_memory_peers(options, &allocators));
 
     let analysis = Analysis::new(&allocators, &items, &runs, seed);
     let analysis = analysis.with_memory_peers(&options.memory_peers);
@@ -233,6 +230,15 @@ fn notes_on(left_out: &[String], runs: &[Run], allocators: &[Allocator]) -> Vec<
         notes.push(format!("{left_behind} processes ran on after their program, and were ended"));
     }
     notes
+}
+
+/// Those of them that take part.
+fn note_on_memory_peers(options: &Compare, allocators: &[Allocator]) -> Option<String> {
+    let named = &options.memory_peers;
+    let present = allocators.iter().map(|allocator| &allocator.name);
+    let names: Vec<&str> = present.filter(|n| named.contains(n)).map(String::as_str).collect();
+    let text = format!("Leads in memory are over these only: {}", names.join(", "));
+    (!names.is_empty()).then_some(text)
 }
 
 /// A program that fails everywhere is the same everywhere; but perhaps nobody wanted to measure that.

@@ -74,16 +74,20 @@ fn summary(result: &Result) -> Vec<Block> {
 fn standing(result: &Result, name: &str, metric: Metric) -> String {
     let subject = result.subject_name();
     let standing: Standing = result.analysis.standing(result.subject, metric);
+    let (all, best) = match result.analysis.has_chosen_peers(metric) {
+        true => ("all memory peers", "the best memory peer"),
+        false => ("all others", "the best other"),
+    };
     let mut text = format!(
-        "{subject}, {name}: ahead of all others on {} of {} workloads (clearly on {}), clearly \
-         behind the best other on {}",
+        "{subject}, {name}: ahead of {all} on {} of {} workloads (clearly on {}), clearly behind \
+         {best} on {}",
         standing.ahead_of_all,
         standing.workload_count,
         standing.clearly_ahead_of_all,
         standing.clearly_behind_one
     );
     if let Some(mean) = standing.against_best {
-        text += &format!("; {mean:.3} of the best other on each, by geometric mean");
+        text += &format!("; {mean:.3} of {best} on each, by geometric mean");
     }
     if let Some((workload, ratio)) = standing.worst {
         text += &format!("; at worst {ratio:.2}, on {workload}");
@@ -100,7 +104,11 @@ fn leads(result: &Result) -> Vec<Block> {
         if result.instructions { "ratio" } else { "ratio (95 % interval)" }.into(),
     ]);
     if !result.instructions {
-        columns.extend(["leanest other".into(), "its peak".into()]);
+        let leanest = match result.analysis.has_chosen_peers(Metric::Peak) {
+            true => "leanest memory peer",
+            false => "leanest other",
+        };
+        columns.extend([leanest.into(), "its peak".into()]);
         columns.extend([format!("{subject}'s"), "ratio".into()]);
     }
     let rows = result.item_indices().map(|workload| {
