@@ -70,6 +70,49 @@ fn memory_peers_are_not_called_all_others() {
     );
 }
 
+/// What dev/bench hands to `prairie compare`, in a project whose peers are these.
+fn handed_by_bench(peers: &[&str], arguments: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        path
+    };
+    support::copy_program(support::script("dev/bench"), &place("dev/bench"));
+    for name in ["dev/tool", "dev/setup", "bench/build.sh", "make"] {
+        support::make_program(&place(name), "#!/bin/sh\n");
+    }
+    support::make_program(&place("build/tool/release/prairie"), "#!/bin/sh\necho \"$@\"\n");
+    std::fs::write(place("bench/suites/one.toml"), "").unwrap();
+    let peers: Vec<_> = peers.iter().map(|name| serde_json::json!({ "name": name })).collect();
+    let peers = serde_json::to_string_pretty(&peers).unwrap();
+    std::fs::write(place("build/peers/peers.json"), peers).unwrap();
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    let mut bench = Command::new(folder.path().join("dev/bench"));
+    let output = bench.args(arguments).env("PATH", path).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+}
+
+#[test]
+fn dev_bench_says_only_what_its_caller_does_not() {
+    let built = ["tcmalloc", "jemalloc", "rpmalloc"];
+    let (suite, peers) = ("--suite bench/suites/one.toml", "--memory-peers jemalloc,rpmalloc");
+    let out = "--out build/bench/results";
+    for (arguments, handed) in [
+        ("--seed 1", format!("compare {suite} {peers} {out} --seed 1")),
+        ("--allocators glibc,prairie", format!("compare {suite} {out} --allocators glibc,prairie")),
+        ("--allocators=glibc", format!("compare {suite} {out} --allocators=glibc")),
+        ("--memory-peers glibc", format!("compare {suite} {out} --memory-peers glibc")),
+        ("--out X", format!("compare {suite} {peers} --out X")),
+        ("--suite a.toml", format!("compare {peers} {out} --suite a.toml")),
+    ] {
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        assert_eq!(handed_by_bench(&built, &arguments), handed);
+    }
+    assert_eq!(handed_by_bench(&["tcmalloc"], &[]), format!("compare {suite} {out}"));
+}
+
 #[test]
 fn suites_have_names_of_their_own() {
     let (one, other) = (Suite::new(TWO), Suite::new(TWO));

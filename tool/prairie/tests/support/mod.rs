@@ -56,6 +56,12 @@ pub fn built_library() -> Option<PathBuf> {
     library
 }
 
+/// Of this project's own scripts.
+pub fn script(name: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    root.join(name)
+}
+
 /// Two allocators that are the C library's malloc twice, told apart by the variable VARIANT.
 pub const VARIANTS: &str = r#"
 [[allocator]]
