@@ -4,16 +4,15 @@
 mod support;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use predicates::str::contains;
 use serde_json::{Value, json};
-use support::Suite;
+use support::{Suite, copy_program, script};
 
 fn war(name: &str) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
-    root.join("bench/war").join(name)
+    script("bench/war").join(name)
 }
 
 /// None, and said: the program is not there.
@@ -235,4 +234,23 @@ fn a_suite_of_ones_own_is_taken_from_its_list() {
     let (first, second) = (text.find("b.js").unwrap(), text.find("a.js").unwrap());
     assert!(first < second && text.contains("name = \"jsc-sun-spider\""), "{text}");
     assert!(text.contains("same_as = \"qjs-sun-spider\"") && text.contains("timeout_s"), "{text}");
+}
+
+/// In a folder with nothing else, so that whatever it begins to do fails.
+#[test]
+fn a_pass_that_does_not_exist_is_told_before_anything_is_done() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("dev")).unwrap();
+    copy_program(script("dev/war"), &folder.path().join("dev/war"));
+    for (passes, reason) in [
+        ("tiem", "no pass is called 'tiem'"),
+        ("time,../..", "no pass is called '../..'"),
+        ("", "--passes is empty"),
+    ] {
+        let mut war = Command::new(folder.path().join("dev/war"));
+        let done = war.args(["--passes", passes]).output().unwrap();
+        let said = format!("dev/war: {reason}; there are: time instructions share browse\n");
+        assert_eq!(String::from_utf8_lossy(&done.stderr), said);
+        assert_eq!(done.status.code(), Some(2));
+    }
 }
