@@ -284,10 +284,11 @@ def main():
             print(f"{name:20} {stresses}")
         return 0
     wanted = [name for name in options.allocators.split(",") if name]
-    unknown = [name for name in wanted if name not in NAMES]
+    known = [*NAMES, *(item.partition("=")[0] for item in options.extra)]
+    unknown = [name for name in wanted if name not in known]
     if unknown:
         sys.exit(
-            f"compare.py: no such allocator: {', '.join(unknown)}; there are: {' '.join(NAMES)}"
+            f"compare.py: no such allocator: {', '.join(unknown)}; there are: {' '.join(known)}"
         )
     allocators, absent = find_allocators(wanted, options.extra)
 

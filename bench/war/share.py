@@ -22,6 +22,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "bench" / "war"
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "bench" / "peers"))
+
+from recipes import without_settings  # noqa: E402
+
 PACKAGES = ROOT / "build" / "war" / "packages"
 SUITES = ("v8", "parse", "minify", "compile")
 HERTZ = 999
@@ -90,8 +95,7 @@ def one_run(allocator, script, folder):
     """Samples in the allocator, of user time, and of all time."""
     library = allocator["path"] and (ROOT / allocator["path"]).resolve()
     data = folder / "perf.data"
-    environment = {name: text for name, text in os.environ.items() if name != "LD_PRELOAD"}
-    environment.update(allocator["env"])
+    environment = {**without_settings(os.environ), **allocator["env"]}
     # Only the engine is to be preloaded, not perf.
     preload = ["env", f"LD_PRELOAD={library}"] if library else []
     done = subprocess.run(["perf", "record", "-q", "-e", "cpu-clock", "-F", str(HERTZ), "-o", data, "--",

@@ -13,9 +13,14 @@ import html
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "bench" / "peers"))
+
+from recipes import without_settings  # noqa: E402
 
 HOUR, LIVE, RESIDENT = range(3)
 LEFT, TOP, WIDTH, HEIGHT = 50, 20, 720, 320
@@ -25,7 +30,7 @@ COLOURS = ["#0b5d1e", "#c1440e", "#2b6cb0", "#7b3fa0", "#b58900", "#555555", "#d
 def samples_of(library, scale, seed):
     """Rows of hour, live KB and resident KB."""
     program = pathlib.Path(os.environ.get("WORKLOADS", ROOT / "build/bench")) / "workloads"
-    environment = dict(os.environ)
+    environment = without_settings(os.environ)
     if library:
         environment["LD_PRELOAD"] = str(pathlib.Path(library).resolve(strict=True))
     with tempfile.NamedTemporaryFile("r") as file:

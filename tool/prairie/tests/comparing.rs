@@ -113,6 +113,44 @@ fn dev_bench_says_only_what_its_caller_does_not() {
     assert_eq!(handed_by_bench(&["tcmalloc"], &[]), format!("compare {suite} {out}"));
 }
 
+/// None, and said: there is no python3.
+fn python(script: &str) -> Option<Command> {
+    let has_python = Command::new("python3").arg("-V").output().is_ok();
+    if !has_python {
+        eprintln!("skipped: python3 is missing");
+        return None;
+    }
+    let mut command = Command::new("python3");
+    command.arg(support::script(script));
+    Some(command)
+}
+
+#[test]
+fn patterns_know_allocators_that_are_given_besides() {
+    let Some(mut compare) = python("bench/micro/compare.py") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let micro = folder.path().join("micro");
+    support::make_program(&micro, "#!/bin/sh\necho pair what it stresses\n");
+    compare.arg("--micro").arg(&micro).args(["--extra", "mine=/bin/true"]);
+    let output = compare.args(["--allocators", "mine,nobody"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("compare.py: no such allocator: nobody; there are: glibc "), "{said}");
+    assert!(said.ends_with(" mine\n"), "{said}");
+}
+
+/// The stand-in for the workloads fails where the caller's settings reach it.
+#[test]
+fn a_day_is_drawn_without_the_callers_settings() {
+    let Some(mut day) = python("bench/workloads/day.py") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let program = "#!/bin/sh\n[ -z \"$MALLOC_ARENA_MAX\" ] && echo 0 1024 2048 >$7\n";
+    support::make_program(&folder.path().join("workloads"), program);
+    day.arg(folder.path().join("day.svg")).arg("c=").env("MALLOC_ARENA_MAX", "1");
+    let output = day.env("WORKLOADS", folder.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(folder.path().join("day.svg").is_file());
+}
+
 #[test]
 fn suites_have_names_of_their_own() {
     let (one, other) = (Suite::new(TWO), Suite::new(TWO));

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use predicates::str::contains;
 use serde_json::{Value, json};
-use support::{Suite, copy_program, script};
+use support::{Suite, copy_program, make_program, script};
 
 fn war(name: &str) -> PathBuf {
     script("bench/war").join(name)
@@ -212,6 +212,34 @@ fn only_rows_whose_calls_were_counted_are_sampled() {
     assert!(is_right, "{said}");
     assert!(said.contains("jsc-parse glibc: not sampled: its calls were not counted"), "{said}");
     assert_eq!(fs::read_to_string(folder.path().join("share/share.json")).unwrap(), "[]\n");
+}
+
+/// Stand-ins for perf and node; the one of perf ends where the caller's settings reach it.
+#[test]
+fn samples_are_taken_without_the_callers_settings() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = |name: &str, text: &str| {
+        make_program(&folder.path().join(name), format!("#!/bin/sh\n{text}\n"));
+    };
+    program("node", "");
+    let sample = "echo 'jsc 1234 malloc (/lib/libc.so.6)'";
+    let is_right = "[ \"$A$MALLOC_ARENA_MAX\" = 1 ]";
+    program("perf", &format!("case $1 in record) {is_right} ;; *) {sample} ;; esac"));
+    let mut run = timed("glibc", 1.0, 1, "right");
+    run["workload"] = json!("jsc-parse");
+    run["counts_calls"] = json!(true);
+    let allocator = json!({ "name": "glibc", "path": null, "env": { "A": "1" } });
+    let text = json!({
+        "workloads": [{ "name": "jsc-parse" }], "allocators": [allocator], "runs": [run],
+    });
+    fs::create_dir(folder.path().join("time")).unwrap();
+    fs::write(folder.path().join("time/compare.json"), text.to_string()).unwrap();
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    let mut share = Command::new("python3");
+    share.arg(war("share.py")).arg(folder.path()).args(["--samples", "1"]);
+    share.env("PATH", path).env("MALLOC_ARENA_MAX", "1");
+    let Some(made) = output(&mut share) else { return };
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
 }
 
 #[test]
