@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tests dev/run: its words and exit codes for programs that agree, differ, fail or cannot run."""
+"""Tests dev/run: its words and exit codes for programs that agree, differ, fail or cannot run; and
+those of dev/run_reserve where a cache cannot be tried."""
 # SPDX-License-Identifier: MIT
 
 import os
@@ -124,11 +125,17 @@ exec "$@"
 """
 
 
+def loaded(name):
+    """A script of dev/ as a module."""
+    path = ROOT / "dev" / name
+    module = types.ModuleType(name)
+    module.__file__ = str(path)
+    exec(compile(path.read_text(encoding="utf-8"), path, "exec"), vars(module))
+    return module
+
+
 def by_command(folder):
-    path = ROOT / "dev" / "run"
-    dev_run = types.ModuleType("dev_run")
-    dev_run.__file__ = str(path)
-    exec(compile(path.read_text(encoding="utf-8"), path, "exec"), vars(dev_run))
+    dev_run = loaded("run")
     dev_run.COMMAND = folder / "prairie"
     dev_run.COMMAND.write_text(COMMAND, encoding="ascii")
     dev_run.COMMAND.chmod(0o755)
@@ -150,6 +157,26 @@ def by_command(folder):
     expect("by the command: not found", code("exit 127"), 127)
 
 
+def reserve(folder):
+    dev_run_reserve = loaded("run_reserve")
+    dev_run_reserve.WORK = folder / "reserve"
+
+    def no_group(limit_bytes):
+        raise dev_run_reserve.NoGroup(f"no group of {limit_bytes} bytes")
+
+    def code(*words, library=os.environ["PRAIRIE_LIBRARY"], group=no_group):
+        dev_run_reserve.LIBRARY, dev_run_reserve.Group = Path(library), group
+        sys.argv = ["dev/run_reserve", "--no-plot", *words]
+        try:
+            return dev_run_reserve.main(), ""
+        except SystemExit as end:
+            return end.code, ""
+
+    expect("a cache without a group", code("--limit-by", "group"), 125)
+    expect("a cache that does not start", code("--limit-by", "data", "--limit", "1"), 125)
+    expect("a cache without a library", code(library=folder / "no.so"), 125)
+
+
 def main():
     if not os.environ.get("PRAIRIE_LIBRARY"):
         print("PRAIRIE_LIBRARY is not set: it names the library to test with")
@@ -159,6 +186,7 @@ def main():
         failing_programs(Path(folder))
         programs_not_served(Path(folder))
         by_command(Path(folder))
+        reserve(Path(folder))
         spaces = Path(folder) / "a folder: with $signs"
         spaces.mkdir()
         library = shutil.copy(os.environ["PRAIRIE_LIBRARY"], spaces)
