@@ -4,12 +4,18 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::path::{Path, PathBuf};
 
 use crate::live::text::printable;
 use crate::proc::{self, Status};
 use crate::sys::Pid;
 use crate::terminal;
 use crate::trouble::{Result, Trouble};
+
+const NAME: &str = "prairie";
+/// Of sudo's usual secure_path.
+const SUDO_FINDS: &[&str] =
+    &["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 /// What decides whether one process may look into another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,8 +71,16 @@ fn name_of(pid: Pid) -> String {
 
 /// This very command, as root.
 fn with_sudo() -> String {
-    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    format!("sudo prairie {}", terminal::shell_words(&arguments))
+    let mut words = vec![name_for_sudo(std::env::current_exe().ok())];
+    words.extend(std::env::args_os().skip(1));
+    format!("sudo {}", terminal::shell_words(&words))
+}
+
+/// sudo looks for commands in folders of its own only, not in the user's PATH.
+fn name_for_sudo(executable: Option<PathBuf>) -> OsString {
+    let is_found =
+        |path: &Path| SUDO_FINDS.iter().any(|folder| path == Path::new(folder).join(NAME));
+    executable.filter(|path| !is_found(path)).map_or_else(|| NAME.into(), PathBuf::into_os_string)
 }
 
 fn refused(who: &str, error: &io::Error, rights: Rights, sudo: &str) -> Trouble {
@@ -167,6 +181,12 @@ mod tests {
 
     #[test]
     fn the_remedy_is_this_very_command() {
-        assert!(with_sudo().starts_with("sudo prairie"));
+        let name = |path: &str| name_for_sudo(Some(PathBuf::from(path)));
+        assert_eq!(name("/usr/local/bin/prairie"), "prairie");
+        assert_eq!(name("/opt/tools/prairie"), "/opt/tools/prairie");
+        assert_eq!(name("/usr/bin/prairie-new"), "/usr/bin/prairie-new");
+        assert_eq!(name_for_sudo(None), "prairie");
+        let own = terminal::shell_words(&[std::env::current_exe().unwrap().into_os_string()]);
+        assert!(with_sudo().starts_with(&format!("sudo {own}")));
     }
 }

@@ -189,7 +189,7 @@ fn a_process_of_another_user_is_refused_with_the_remedy() {
         };
         let narration = String::from_utf8(output.stderr).unwrap();
         let refusal = format!("process {pid} (watched) belongs to user 0: you may not read it");
-        let remedy = format!("sudo prairie {}", arguments.join(" "));
+        let remedy = format!("sudo {} {}", tool.display(), arguments.join(" "));
         if verb[0] == "doctor" {
             let findings = String::from_utf8(output.stdout).unwrap();
             assert_eq!(output.status.code(), Some(1), "{findings}");

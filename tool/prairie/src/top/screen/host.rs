@@ -32,7 +32,9 @@ pub fn lines<'a>(scene: &Scene, view: &View, area: Rect) -> Vec<Line<'a>> {
     if samples.is_empty() {
         return vec![
             Line::raw(" no process that you may look at is on prairie"),
-            Line::raw("   prairie run -- PROGRAM starts one; sudo prairie top shows everybody's"),
+            Line::raw(
+                "   prairie run -- PROGRAM starts one; prairie top as root shows everybody's",
+            ),
         ];
     }
     let head = format!(
