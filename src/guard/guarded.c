@@ -117,15 +117,19 @@ static void begin_going(unsigned number)
     stop_watching(cell);
 }
 
-/* The cells whose blocks were drained out of magazines. */
+/* The cells whose blocks were drained out of magazines. Another thread may fetch one between the
+ * look at its bit and the lock. */
 static void fetch_strays(void)
 {
     if (__atomic_load_n(&strays.first, __ATOMIC_ACQUIRE) == NULL) return;
     for (unsigned word = 0; word * 64 < pool.count; word++) {
-        while (RELAXED_LOAD(strays.came[word]) != 0) {
-            unsigned number = word * 64 + lowest_bit(RELAXED_LOAD(strays.came[word]));
+        uint64_t came;
+
+        while ((came = RELAXED_LOAD(strays.came[word])) != 0) {
+            unsigned number = word * 64 + lowest_bit(came);
             bool is_there;
 
+            BETWEEN_READS(fetch_strays);
             lock_take(&guarded_lock);
             is_there = stray_fetch(number) && pool.cell[number]->state == GUARDED_HELD;
             if (is_there) begin_going(number);
@@ -225,12 +229,30 @@ static bool open_cell(struct guarded_cell *cell, unsigned number)
     return os_commit(one_page(page));
 }
 
+/* What guarded_take was called with. */
+struct guarded_request {
+    size_t size, align;
+    unsigned class_index;
+    const struct guarded_trace *taken;
+};
+
+static size_t choose_offset(const struct guarded_request *request)
+{
+    if (pool_random() % 2 == 0) return 0;
+    return round_down(page_bytes() - class_bytes[request->class_index], request->align);
+}
+
 /* The class is watched before the block is anybody's. U4 */
-static void *hold_cell(unsigned number)
+static void *hold_cell(unsigned number, const struct guarded_request *request)
 {
     struct guarded_cell *cell = pool.cell[number];
 
     cell->state = GUARDED_HELD;
+    cell->block = page_of_cell(number) + choose_offset(request);
+    cell->size = request->size;
+    cell->class_index = (uint8_t)request->class_index;
+    cell->taken = *request->taken;
+    cell->given = (struct guarded_trace){ .thread = 0 };
     cell->watch = pool.watch;
     cell->is_told = false;
     RELAXED_STORE(cell->page_is_open, false);
@@ -243,33 +265,26 @@ static void *hold_cell(unsigned number)
     return cell->block;
 }
 
-static unsigned begin_coming(size_t size, size_t align, unsigned class_index,
-                             const struct guarded_trace *taken)
+/* The cell tells of its last block until it has another one. STRAYS_MAX: none comes. */
+static unsigned begin_coming(const struct guarded_trace *taken)
 {
     uint32_t site = callers_hash(taken);
     unsigned number = site_has_enough(site) ? STRAYS_MAX : choose_cell();
     struct guarded_cell *cell;
-    size_t offset;
 
     if (number == STRAYS_MAX) return number;
     count_held(1);
     cell = pool.cell[number];
     cell->state = GUARDED_COMING;
     cell->mover = port_thread_mark();
-    cell->size = size;
-    cell->class_index = (uint8_t)class_index;
     cell->site = site;
-    cell->taken = *taken;
-    cell->given = (struct guarded_trace){ .thread = 0 };
-    offset =
-        pool_random() % 2 != 0 ? round_down(page_bytes() - class_bytes[class_index], align) : 0;
-    cell->block = page_of_cell(number) + offset;
     return number;
 }
 
 void *guarded_take(size_t size, size_t align, unsigned class_index,
                    const struct guarded_trace *taken)
 {
+    struct guarded_request request = { size, align, class_index, taken };
     unsigned number;
     void *block = NULL;
     bool is_open;
@@ -277,12 +292,12 @@ void *guarded_take(size_t size, size_t align, unsigned class_index,
     if (class_bytes[class_index] > page_bytes() || align > page_bytes()) return NULL;
     fetch_strays();
     lock_take(&guarded_lock);
-    number = begin_coming(size, align, class_index, taken);
+    number = begin_coming(taken);
     lock_give(&guarded_lock);
     if (number == STRAYS_MAX) return NULL;
     is_open = open_cell(pool.cell[number], number);
     lock_take(&guarded_lock);
-    if (is_open) block = hold_cell(number);
+    if (is_open) block = hold_cell(number, &request);
     else queue_up(number);
     lock_give(&guarded_lock);
     return block;
@@ -340,7 +355,7 @@ static enum guarded_kind kind_at(const struct guarded_cell *cell, unsigned numbe
 {
     const char *page = page_of_cell(number);
 
-    if (cell->state == GUARDED_COMING || cell->block == NULL) return GUARDED_NONE;
+    if (cell->block == NULL) return GUARDED_NONE;
     if (cell->state != GUARDED_HELD) return GUARDED_GONE;
     if (address == cell->block) return GUARDED_BLOCK;
     if (address < page) return GUARDED_BEFORE;

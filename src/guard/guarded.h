@@ -45,7 +45,7 @@ struct guarded_trace {
 enum guarded_state { GUARDED_FREED, GUARDED_COMING, GUARDED_HELD, GUARDED_GOING };
 
 struct guarded_cell {
-    char *block;   /* NULL: never used */
+    char *block;   /* that is held or was the last one; NULL: never used */
     size_t size;   /* that was asked for; the block has those of its class */
     uint32_t site; /* hash of the first callers */
     uint32_t watch;

@@ -159,6 +159,60 @@ static void memory_may_be_refused(void **state)
 
 /* ---- finding ---- */
 
+static const char *first_block; /* of 48 bytes, given back */
+
+static void first_block_is_told_of(void)
+{
+    struct guarded_finding finding = guarded_find(first_block);
+
+    assert_int_equal(finding.kind, GUARDED_GONE);
+    assert_ptr_equal(finding.cell.block, first_block);
+    assert_int_equal(finding.cell.size, 48);
+    assert_int_equal(finding.cell.class_index, class_of_size(48));
+    assert_int_equal(finding.cell.taken.return_address[0], 4097);
+    assert_int_equal(finding.cell.given.return_address[0], 4711);
+    guarded_check();
+}
+
+/* One cell, which has no block any more. */
+static void start_pool_with_first_block(void)
+{
+    start_pool(1);
+    first_block = take_of(1, 48, 16);
+    give(first_block);
+}
+
+static void look_at_commit(enum fake_call kind)
+{
+    if (kind != FAKE_COMMIT) return;
+    fake_beside_call(NULL);
+    first_block_is_told_of();
+}
+
+/* Also while its page is opened for the next one, which nobody has yet. */
+static void a_cell_tells_of_its_last_block(void **state)
+{
+    char *block;
+
+    (void)state;
+    start_pool_with_first_block();
+    fake_beside_call(look_at_commit);
+    block = take_of(2, 100, 16);
+    assert_int_equal(guarded_find(block).cell.size, 100);
+    assert_int_equal(guarded_find(block).cell.taken.return_address[0], 4098);
+    assert_int_equal(guarded_find(block).cell.given.depth, 0);
+}
+
+static void a_refused_cell_tells_of_its_last_block(void **state)
+{
+    (void)state;
+    start_pool_with_first_block();
+    fake_fail_kind(FAKE_COMMIT, true);
+    assert_null(take_of(2, 100, 16));
+    fake_fail_kind(FAKE_COMMIT, false);
+    first_block_is_told_of();
+}
+
 static const char *found_at(const char *address) { return guarded_find(address).cell.block; }
 
 /* Of a guard's bytes: those nearer to one held block or the other, or to one cell or the other. */
@@ -367,6 +421,36 @@ static void a_stray_that_comes_alone_is_taken_back(void **state)
     prairie_check_all();
 }
 
+static void *count_guarded(void *unused)
+{
+    (void)held_of(48);
+    return unused;
+}
+
+static void another_counts(void) { run_thread(count_guarded, NULL); }
+
+/* Of the last cells there can be, so that no cell comes after it. */
+static void another_thread_takes_the_stray_back(void **state)
+{
+    unsigned held = 0;
+    void *block;
+
+    (void)state;
+    start_pool(STRAYS_MAX);
+    for (unsigned i = 0; i < STRAYS_MAX; i++) {
+        block = take_of(held, 48, 16);
+        if (i + 1 < STRAYS_MAX && i >= STRAYS_MAX / 2) give(block);
+        else held++;
+    }
+    guarded_end_watch();
+    arenas_drain(class_of_size(48), &block, 1);
+    let_happen("fetch_strays", 0, another_counts);
+    assert_int_equal(held_of(48), held - 1);
+    assert_true(it_happened());
+    assert_int_equal(guarded_find(block).kind, GUARDED_GONE);
+    prairie_check_all();
+}
+
 /* Of the largest pool, wherever its cell is; more cells there are not. */
 static void every_stray_is_taken_back(void **state)
 {
@@ -491,6 +575,7 @@ static void a_refused_cell_is_closed_once(void **state)
 
 static enum fake_call forks_beside; /* which call of another thread */
 static const char *kept;            /* a block that is held meanwhile */
+static const char *last;            /* block of that cell; NULL: there was none */
 
 /* The cell that another thread was at is free, and is closed until it is taken. */
 static bool child_has_the_cell(void)
@@ -498,6 +583,12 @@ static bool child_has_the_cell(void)
     char *block;
     bool good = guarded_find(kept).kind == GUARDED_BLOCK && kept[0] == 'k';
 
+    if (last != NULL) {
+        struct guarded_finding finding = guarded_find(last);
+
+        good &= finding.kind == GUARDED_GONE && finding.cell.size == 48
+             && finding.cell.given.depth == 1;
+    }
     prairie_check_all();
     block = take_of(1, 48, 16);
     good &= block != NULL && is_beside_guards(block) && all_bytes_are(block, 0, 48);
@@ -549,6 +640,18 @@ static void a_child_has_the_cell_that_was_being_taken(void **state)
     block = take_of(1, 48, 16);
     assert_non_null(block); /* the parent has it, too */
     give(block);
+    prairie_check_all();
+}
+
+static void a_child_knows_the_last_block_of_such_a_cell(void **state)
+{
+    (void)state;
+    start_pool_of_two();
+    last = take_of(1, 48, 16);
+    give(last);
+    forks_beside = FAKE_COMMIT;
+    fake_beside_call(fork_once);
+    assert_non_null(take_of(1, 100, 16));
     prairie_check_all();
 }
 
@@ -633,7 +736,10 @@ UNIT_MAIN(UNIT_TEST(it_lies_at_either_end_of_a_page), UNIT_TEST(cells_rest_as_lo
           UNIT_TEST(a_site_is_four_callers), UNIT_TEST(around_a_block_are_its_page_and_guards),
           UNIT_TEST(a_guard_is_of_the_nearer_block),
           UNIT_TEST(each_byte_of_a_held_block_is_its_own),
+          UNIT_TEST(another_thread_takes_the_stray_back), UNIT_TEST(a_cell_tells_of_its_last_block),
+          UNIT_TEST(a_refused_cell_tells_of_its_last_block),
           UNIT_TEST(a_child_has_the_cell_that_was_being_taken),
+          UNIT_TEST(a_child_knows_the_last_block_of_such_a_cell),
           UNIT_TEST(a_child_has_the_cell_that_was_being_given_back),
           UNIT_TEST(a_child_goes_on_taking_the_cell),
           UNIT_TEST(a_child_goes_on_giving_the_cell_back))
