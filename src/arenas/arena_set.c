@@ -159,9 +159,12 @@ static struct arena *take_arena(struct arena *arena)
 
 struct arena *arena_for_move(const struct arena *last)
 {
+    struct arena *arena;
+
     if (last == NULL) return arena_at(place_new_thread());
-    (void)__atomic_fetch_add(&arena_hops, 1, __ATOMIC_RELAXED);
-    return arena_at(place_by_core());
+    arena = arena_at(place_by_core());
+    if (arena != NULL && arena != last) (void)__atomic_fetch_add(&arena_hops, 1, __ATOMIC_RELAXED);
+    return arena;
 }
 
 struct arena *arena_choose(struct arena *last)

@@ -17,8 +17,7 @@ extern PRIVATE unsigned arena_first, arena_limit;
 /* Among how many a thread chooses. */
 INLINE unsigned arena_choices(void) { return arena_limit - arena_first; }
 extern PRIVATE bool arenas_have_manual; /* atomic: arena_create has made one, perhaps long ago */
-/* Statistics: changes of arenas by threads that found theirs busy. Atomic, and some may be
- * missing. */
+/* Statistics: changes of arenas by threads that found theirs, or its page heap, busy. Atomic. */
 extern PRIVATE uint64_t arena_hops;
 
 void arenas_start(unsigned core_count);

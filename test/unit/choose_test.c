@@ -102,6 +102,7 @@ static void a_thread_waits_for_the_arena_of_its_core(void **state)
     let_go(holder);
     assert_int_equal(pthread_join(timer, NULL), 0);
     assert_int_equal(mine->lock.contended, 1);
+    assert_int_equal(arena_hops, 0);
 }
 
 /* Opens every byte of metadata that could still be had. */
@@ -143,6 +144,7 @@ static void without_memory_a_busy_arena_is_waited_for(void **state)
     let_go(holder);
     assert_int_equal(pthread_join(timer, NULL), 0);
     assert_null(arenas[2]);
+    assert_int_equal(arena_hops, 0);
 }
 
 /* Groups are looked at once, and not for two threads. */
