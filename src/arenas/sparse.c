@@ -192,9 +192,11 @@ static void walk_arena(struct sparse_walk *walk, struct arena *arena)
     unsigned class_index = 1;
 
     walk->tally = (struct purge_tally){ 0, 0, 0 };
+    RELAXED_STORE(sparse_slabs.over, arena);
     while (class_index < CLASS_COUNT && !is_walk_stopped(walk)
            && walk_class(walk, arena, class_index))
         class_index++;
+    RELAXED_STORE(sparse_slabs.over, NULL);
     walk->is_incomplete |= class_index < CLASS_COUNT || is_walk_stopped(walk);
     purge_count_used(arena->page_heap, walk->tally);
 }

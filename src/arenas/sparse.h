@@ -17,11 +17,13 @@
 #include "arena.h"
 
 struct sparse {
-    uint32_t next;    /* atomic: the slab that the walk visits next, by its number; 0: none. Who
-                         has its arena's lock moves it on */
-    uint32_t walking; /* atomic, exchanged: somebody walks */
-    bool told;        /* atomic: a program that has shrunk gave blocks back since the last look */
-    bool pending;     /* atomic: the last look left something for the next one */
+    const struct arena *over; /* atomic: the arena that is walked over; NULL: none */
+    uint32_t next;            /* atomic: the slab that the walk visits next, by its number; 0: none.
+                                 Who has its arena's lock moves it on */
+    uint32_t walking;         /* atomic, exchanged: somebody walks */
+    bool told;                /* atomic: a program that has shrunk gave blocks back since the last
+                                 look */
+    bool pending;             /* atomic: the last look left something for the next one */
 };
 
 extern PRIVATE struct sparse sparse_slabs;

@@ -307,30 +307,69 @@ static void one_walks_at_a_time(void **state)
     assert_int_equal(sparse_purge_all(), unused_pages() * page_bytes());
 }
 
+static uint32_t has_chosen; /* atomic */
+
 static void *refill(void *arena)
 {
     struct arena *chosen = arena_choose(arena);
 
     lock_give(&chosen->lock);
-    return chosen == arena ? arena : NULL;
+    __atomic_store_n(&has_chosen, 1, __ATOMIC_RELEASE);
+    return chosen;
+}
+
+/* The arena that a thread fills from whose own one is arenas[0] and busy, while `over` is walked;
+ * it runs on the core of arenas[1]. */
+static void *chosen_beside_a_walk(const struct arena *over)
+{
+    pthread_t thread;
+    void *chosen;
+
+    fake_core_current(1);
+    lock_take(&arenas[0]->lock);
+    RELAXED_STORE(sparse_slabs.walking, 1u);
+    RELAXED_STORE(sparse_slabs.over, over);
+    assert_int_equal(pthread_create(&thread, NULL, refill, arenas[0]), 0);
+    while (fake_calls(FAKE_WAIT) == 0 && !__atomic_load_n(&has_chosen, __ATOMIC_ACQUIRE))
+        usleep(100);
+    lock_give(&arenas[0]->lock);
+    assert_int_equal(pthread_join(thread, &chosen), 0);
+    return chosen;
 }
 
 /* A thread that finds its arena's lock taken moves on to another one, but not from a walk. */
 static void who_meets_a_walk_stays(void **state)
 {
-    pthread_t thread;
-    void *stayed;
-
     (void)state;
     start_few();
-    lock_take(&arenas[0]->lock);
-    RELAXED_STORE(sparse_slabs.walking, 1u);
-    assert_int_equal(pthread_create(&thread, NULL, refill, arenas[0]), 0);
-    usleep(10000);
-    lock_give(&arenas[0]->lock);
-    assert_int_equal(pthread_join(thread, &stayed), 0);
-    assert_ptr_equal(stayed, arenas[0]);
+    assert_ptr_equal(chosen_beside_a_walk(arenas[0]), arenas[0]);
     assert_int_equal(arena_hops, 0);
+}
+
+static void who_meets_somebody_else_moves_on_beside_a_walk(void **state)
+{
+    (void)state;
+    start_few();
+    assert_ptr_equal(chosen_beside_a_walk(arenas[1]), arenas[1]);
+    assert_int_equal(arena_hops, 1);
+}
+
+static const struct arena *walked_over;
+
+static void note_walked_over(enum fake_call kind)
+{
+    if (kind == FAKE_PURGE) walked_over = RELAXED_LOAD(sparse_slabs.over);
+}
+
+static void a_walk_says_which_arena_it_is_over(void **state)
+{
+    (void)state;
+    start_few();
+    fake_on_call(note_walked_over);
+    assert_true(sparse_purge_all() != 0);
+    fake_on_call(NULL);
+    assert_ptr_equal(walked_over, arenas[0]);
+    assert_null(sparse_slabs.over);
 }
 
 /* ---- at once ---- */
@@ -508,7 +547,10 @@ UNIT_MAIN(UNIT_TEST(what_nobody_takes_from_goes_back), UNIT_TEST(who_takes_a_blo
           UNIT_TEST(an_arena_that_is_held_is_left_out),
           UNIT_TEST(a_walk_that_is_stopped_ends_behind_its_slab),
           UNIT_TEST(a_walk_goes_on_behind_what_leaves), UNIT_TEST(one_walks_at_a_time),
-          UNIT_TEST(who_meets_a_walk_stays), UNIT_TEST(what_is_taken_again_is_taken_from_the_group),
+          UNIT_TEST(who_meets_a_walk_stays),
+          UNIT_TEST(who_meets_somebody_else_moves_on_beside_a_walk),
+          UNIT_TEST(a_walk_says_which_arena_it_is_over),
+          UNIT_TEST(what_is_taken_again_is_taken_from_the_group),
           UNIT_TEST(all_goes_back_when_it_is_asked_for), UNIT_TEST(a_program_that_shrank_asks_once),
           UNIT_TEST(a_program_that_did_not_shrink_asks_for_nothing),
           UNIT_TEST(the_helper_of_one_thread_gives_it_back),
