@@ -8,8 +8,8 @@
  * capacity of blocks, and `empty` ones to trade against.
  *
  * D1  the counts of `full` and `empty` are the lengths of the lists
- * D2  the slots 1 to magazine_capacity(class) of a full magazine hold blocks of its class, NULL
- *     (M3), or strays (slabs/stray.h)
+ * D2  the slots 1 to magazine_capacity(class) of a full magazine hold blocks of its class, of no
+ *     manual arena, NULL (M3), or strays (slabs/stray.h)
  * D3  opened_count blocks are left in the opened magazine, from slot 1 up; none exactly while there
  *     is none
  * A1  every slab on a partial list belongs to this arena and has a free block

@@ -41,9 +41,12 @@ static uint32_t check_class_bin(const struct arena *arena, unsigned class_index)
 }
 
 /* NULL (M3) and strays may be among blocks. */
-static bool is_of_magazine(const void *block, unsigned class_index)
+static bool is_of_depot(const void *block, unsigned class_index)
 {
-    return block == NULL || slab_of(block, class_index) != NULL || stray_is(block, class_index);
+    const struct slab *slab = slab_of(block, class_index);
+
+    if (slab != NULL) return !arenas[slab->arena]->is_manual;
+    return block == NULL || stray_is(block, class_index);
 }
 
 static void check_depot(const struct depot *depot, unsigned class_index)
@@ -52,11 +55,11 @@ static void check_depot(const struct depot *depot, unsigned class_index)
 
     for (void **magazine = depot->full.first; magazine != NULL; magazine = magazine[0], full++)
         for (unsigned slot = 1; slot <= magazine_capacity(class_index); slot++)
-            require(is_of_magazine(magazine[slot], class_index)); /* D2 */
+            require(is_of_depot(magazine[slot], class_index)); /* D2 */
     for (void **magazine = depot->empty.first; magazine != NULL; magazine = magazine[0]) empty++;
     require((depot->opened != NULL) == (depot->opened_count > 0)); /* D3 */
     for (unsigned slot = 1; slot <= depot->opened_count; slot++)
-        require(is_of_magazine(depot->opened[slot], class_index));
+        require(is_of_depot(depot->opened[slot], class_index));        /* D2 */
     require(full == depot->full.count && empty == depot->empty.count); /* D1 */
 }
 

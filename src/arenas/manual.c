@@ -328,10 +328,9 @@ void arena_purge(struct arena *arena)
 
 /* ---- reset and end ---- */
 
-/* Magazines with its blocks may lie in any depot, so all of them are emptied first. */
+/* Its blocks lie in no depot (D2), and in no cache that a thread abandoned. */
 void arena_reset(struct arena *arena)
 {
-    (void)arenas_clear(CLEAR_ALL);
     lock_take(&arena->lock);
     arena_reset_slabs(arena);
     while (arena->manual_large != NULL) forget_manual_large(arena->manual_large);
@@ -398,20 +397,17 @@ static void give_extents(struct arena *arena)
 bool arena_begin_destroy(struct arena *arena)
 {
     bool waits = true, may_end = __atomic_load_n(&arena->threads, __ATOMIC_ACQUIRE) == 0;
-    bool may_wait = !thread_is_in_hooks();
 
     while (may_end && waits) {
-        struct extents *extents;
-
         lock_take(&arena->lock);
-        extents = arena->extents;
-        waits = extents != NULL && extents->calls != NULL;
+        waits = arena->extents != NULL && arena->extents->calls != NULL;
         may_end = !arena->is_ending && !arena->is_destroyed;
-        if (extents != NULL && may_end)
-            may_end = !calls_hooks(arena, port_thread_mark()) && (!waits || may_wait);
         if (may_end && !waits) arena->is_ending = true;
         lock_give(&arena->lock);
-        if (may_end && waits) wait_for_others();
+        if (may_end && waits) {
+            may_end = !thread_is_in_hooks();
+            if (may_end) wait_for_others();
+        }
     }
     return may_end;
 }

@@ -565,6 +565,12 @@ static void d2_a_block_of_another_class(void)
     fill_all(0, test_class() + 1, slots, 1);
     depot_of(0)->full.first[1] = slots[1];
 }
+static void d2_a_block_of_a_manual_arena(void)
+{
+    void *slots[2];
+    fill_all(arena_create()->index, test_class(), slots, 1);
+    depot_of(0)->full.first[1] = slots[1];
+}
 static void d2_a_foreign_block(void) { depot_of(0)->full.first[2] = &arenas; }
 static void d2_a_foreign_block_at_the_end(void) { depot_of(0)->full.first[capacity()] = &arenas; }
 static void d3_an_opened_count_without_one(void) { depot_of(1)->opened_count = 1; }
@@ -592,6 +598,7 @@ static void broken_invariants_are_found(void **state)
         d1_an_empty_one_too_few,
         d1_a_full_one_lost,
         d2_a_block_of_another_class,
+        d2_a_block_of_a_manual_arena,
         d2_a_foreign_block,
         d3_an_opened_count_without_one,
         d3_an_opened_one_without_a_count,

@@ -129,6 +129,44 @@ static void reset_frees_what_the_arena_gave(void **state)
     assert_int_equal(allocated_bytes(), 0);
 }
 
+/* Blocks of 100 bytes whose slabs' runs were leased ahead, and of which some come back. */
+static void fill_stock_and_depot(const struct depot *depot)
+{
+    enum { BLOCKS = 20000 };
+    static void *blocks[BLOCKS];
+
+    for (unsigned i = 0; i < BLOCKS; i++) blocks[i] = prairie_malloc(100);
+    for (unsigned i = 0; i < BLOCKS && depot->full.count == 0; i++) prairie_free(blocks[i]);
+    thread_flush();
+}
+
+/* Nor is any lock taken of an arena that has nothing to do with it. */
+static void an_end_leaves_other_arenas_as_they_are(void **state)
+{
+    unsigned class_index = class_of_size(100);
+    struct arena *reset = new_arena(), *destroyed = new_arena();
+    const struct depot *depot = &arenas[0]->bin[class_index].depot;
+    const struct stock *stock = &arenas[0]->stock[slab_pages(class_index)];
+    uint32_t magazines, runs;
+    uint64_t locks;
+
+    (void)state;
+    fill_stock_and_depot(depot);
+    magazines = depot->full.count;
+    runs = stock->count;
+    locks = arenas[0]->lock.taken;
+    assert_true(magazines > 0);
+    assert_true(runs > 0);
+    assert_non_null(prairie_mallocx(100, MALLOCX_ARENA(reset->index) | MALLOCX_TCACHE_NONE));
+    assert_non_null(prairie_mallocx(100, MALLOCX_ARENA(destroyed->index) | MALLOCX_TCACHE_NONE));
+    placed_reset(reset);
+    assert_true(placed_destroy(destroyed));
+    assert_int_equal(depot->full.count, magazines);
+    assert_int_equal(stock->count, runs);
+    assert_int_equal(arenas[0]->lock.taken, locks);
+    prairie_check_all();
+}
+
 static void destroyed_numbers_are_given_again(void **state)
 {
     struct arena *arena = new_arena(), *other = new_arena();
@@ -654,6 +692,7 @@ static void a_child_fills_no_cache_from_a_destroyed_arena(void **state)
 UNIT_MAIN(UNIT_TEST(blocks_come_from_the_arena_that_was_named),
           UNIT_TEST(automatic_arenas_can_be_named), UNIT_TEST(blocks_are_resized),
           UNIT_TEST(large_blocks_resize_in_place), UNIT_TEST(reset_frees_what_the_arena_gave),
+          UNIT_TEST(an_end_leaves_other_arenas_as_they_are),
           UNIT_TEST(destroyed_numbers_are_given_again),
           UNIT_TEST(destroyed_arenas_are_counted_apart), UNIT_TEST(an_arena_ends_at_once),
           UNIT_TEST(locks_of_destroyed_arenas_are_one), UNIT_TEST(numbers_run_out),
