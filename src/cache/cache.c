@@ -308,12 +308,15 @@ static void drain_some(struct cache *cache, unsigned class_index)
     cache_drain_first(cache, class_index, count);
 }
 
-/* A sized free believes the size, and puts a block of a manual arena among others. */
+/* A sized free believes the size, and puts a block of a manual arena among others. No slab of such
+ * an arena is in the class map, which answers for most blocks. */
 static bool has_manual(unsigned class_index, void *const *blocks, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        const struct arena *home = arena_of_block(class_index, blocks[i]);
+        const struct arena *home;
 
+        if (likely(class_map_at(blocks[i]) != 0)) continue;
+        home = arena_of_block(class_index, blocks[i]);
         if (home != NULL && home->is_manual) return true;
     }
     return false;
