@@ -74,14 +74,6 @@ struct extents {
 /* What hooks are when nobody set others: they lease from the page heap. Programs call them too. */
 extern PRIVATE const struct extent_hooks extent_hooks_default;
 
-/* Moves the end of a used run. False: no room; nothing happened. */
-INLINE bool resize_run(struct page_heap *heap, uint32_t page, size_t pages)
-{
-    if (pages > page_record(page)->run_pages) return run_extend(heap, page, pages);
-    run_trim(heap, page, pages);
-    return true;
-}
-
 /* NULL: no memory. */
 struct extents *extents_make(struct extent_hooks *hooks);
 

@@ -9,15 +9,15 @@ struct run manual_lease(struct arena *arena, size_t pages, size_t align_pages)
 {
     struct manual_large *owner = meta_take(sizeof *owner);
     struct run run = { 0, false };
-    bool is_hooked;
 
     if (owner == NULL) return run;
-    lock_take(&arena->lock);
-    is_hooked = arena->extents != NULL;
-    if (is_hooked) run.page = extents_take(arena->extents, pages, align_pages);
-    lock_give(&arena->lock);
-    if (!is_hooked)
+    if (likely(RELAXED_LOAD(arena->extents) == NULL)) {
         run = run_lease_for(pages, align_pages, purpose_of(arena->page_heap, PAGE_USED));
+    } else {
+        lock_take(&arena->lock);
+        if (arena->extents != NULL) run.page = extents_take(arena->extents, pages, align_pages);
+        lock_give(&arena->lock);
+    }
     if (run.page == 0) {
         meta_give(owner, sizeof *owner);
         return run;
@@ -80,10 +80,10 @@ bool manual_resize(uint32_t page, size_t pages)
 
     lock_take(&arena->lock);
     if (arena->extents == NULL || extent_of(arena->extents, page) == NULL)
-        done = resize_run(page_heap_of(page), page, pages);
+        done = run_resize(page_heap_of(page), page, pages);
     else
         done =
-            !RELAXED_LOAD(arena->extents->whole) && resize_run(&arena->extents->heap, page, pages);
+            !RELAXED_LOAD(arena->extents->whole) && run_resize(&arena->extents->heap, page, pages);
     arena_count_active(arena, page_record(page)->run_pages - old_pages);
     lock_give(&arena->lock);
     return done;

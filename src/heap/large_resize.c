@@ -78,7 +78,7 @@ static bool resize_pages(uint32_t page, size_t pages, bool may_move)
     if (unlikely(page_record(page)->state == PAGE_VAST))
         return vast_resize(page, pages << space.page_shift, may_move);
     if (unlikely(page_is_manual(page))) return manual_resize(page, pages);
-    return resize_run(page_heap_of(page), page, pages);
+    return run_resize(page_heap_of(page), page, pages);
 }
 
 /* Limits are counted by the size of the region, which vast blocks are not part of. */

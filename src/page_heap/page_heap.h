@@ -273,6 +273,14 @@ bool run_lease_would_grow(const struct page_heap *heap, size_t pages);
 bool run_extend(struct page_heap *heap, uint32_t page, size_t pages);
 /* Gives back the tail of a used run beyond `pages`. */
 void run_trim(struct page_heap *heap, uint32_t page, size_t pages);
+/* Moves the end of a used run, to another length than it has. False: there is no room, nothing
+ * happened. */
+INLINE bool run_resize(struct page_heap *heap, uint32_t page, size_t pages)
+{
+    if (pages > page_record(page)->run_pages) return run_extend(heap, page, pages);
+    run_trim(heap, page, pages);
+    return true;
+}
 
 /* Gives a used run another state, and the number of a record that goes with it; 0: none. */
 void run_mark(uint32_t page, enum page_state state, uint32_t number);

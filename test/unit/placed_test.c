@@ -108,6 +108,16 @@ static void large_blocks_resize_in_place(void **state)
     prairie_check_all();
 }
 
+static void a_run_for_a_large_block_takes_one_lock(void **state)
+{
+    struct arena *arena = new_arena();
+    uint64_t locks = arena->lock.taken;
+
+    (void)state;
+    assert_true(manual_lease(arena, 25, 1).page != 0);
+    assert_int_equal(arena->lock.taken, locks + 1);
+}
+
 static void reset_frees_what_the_arena_gave(void **state)
 {
     struct arena *arena = new_arena();
@@ -689,22 +699,20 @@ static void a_child_fills_no_cache_from_a_destroyed_arena(void **state)
     assert_int_equal(arena->active_pages, 0);
 }
 
-UNIT_MAIN(UNIT_TEST(blocks_come_from_the_arena_that_was_named),
-          UNIT_TEST(automatic_arenas_can_be_named), UNIT_TEST(blocks_are_resized),
-          UNIT_TEST(large_blocks_resize_in_place), UNIT_TEST(reset_frees_what_the_arena_gave),
-          UNIT_TEST(an_end_leaves_other_arenas_as_they_are),
-          UNIT_TEST(destroyed_numbers_are_given_again),
-          UNIT_TEST(destroyed_arenas_are_counted_apart), UNIT_TEST(an_arena_ends_at_once),
-          UNIT_TEST(locks_of_destroyed_arenas_are_one), UNIT_TEST(numbers_run_out),
-          UNIT_TEST(numbers_stay_when_options_come), UNIT_TEST(a_bound_thread_fills_from_its_arena),
-          UNIT_TEST(explicit_caches_hold_what_belongs), UNIT_TEST(explicit_caches_without_an_arena),
-          UNIT_TEST(caches_run_out), UNIT_TEST(a_cache_outlives_its_arena),
-          UNIT_TEST(a_cache_does_not_know_the_next_arena_of_a_number),
-          UNIT_TEST(a_bound_thread_names_an_automatic_arena),
-          UNIT_TEST(a_cache_that_is_not_there_serves_nothing),
-          UNIT_TEST(blocks_of_others_stay_out_of_an_arena),
-          UNIT_TEST(shortage_takes_nothing_of_an_arena),
-          UNIT_TEST(shortage_takes_nothing_for_an_arena), UNIT_TEST(refusals_leave_arenas_whole),
-          UNIT_TEST(misuse_is_found), UNIT_TEST(a_cache_that_was_busy_is_empty_in_the_child),
-          UNIT_TEST(an_arena_is_destroyed_once),
-          UNIT_TEST(a_child_fills_no_cache_from_a_destroyed_arena))
+UNIT_MAIN(
+    UNIT_TEST(blocks_come_from_the_arena_that_was_named), UNIT_TEST(automatic_arenas_can_be_named),
+    UNIT_TEST(blocks_are_resized), UNIT_TEST(large_blocks_resize_in_place),
+    UNIT_TEST(a_run_for_a_large_block_takes_one_lock), UNIT_TEST(reset_frees_what_the_arena_gave),
+    UNIT_TEST(an_end_leaves_other_arenas_as_they_are), UNIT_TEST(destroyed_numbers_are_given_again),
+    UNIT_TEST(destroyed_arenas_are_counted_apart), UNIT_TEST(an_arena_ends_at_once),
+    UNIT_TEST(locks_of_destroyed_arenas_are_one), UNIT_TEST(numbers_run_out),
+    UNIT_TEST(numbers_stay_when_options_come), UNIT_TEST(a_bound_thread_fills_from_its_arena),
+    UNIT_TEST(explicit_caches_hold_what_belongs), UNIT_TEST(explicit_caches_without_an_arena),
+    UNIT_TEST(caches_run_out), UNIT_TEST(a_cache_outlives_its_arena),
+    UNIT_TEST(a_cache_does_not_know_the_next_arena_of_a_number),
+    UNIT_TEST(a_bound_thread_names_an_automatic_arena),
+    UNIT_TEST(a_cache_that_is_not_there_serves_nothing),
+    UNIT_TEST(blocks_of_others_stay_out_of_an_arena), UNIT_TEST(shortage_takes_nothing_of_an_arena),
+    UNIT_TEST(shortage_takes_nothing_for_an_arena), UNIT_TEST(refusals_leave_arenas_whole),
+    UNIT_TEST(misuse_is_found), UNIT_TEST(a_cache_that_was_busy_is_empty_in_the_child),
+    UNIT_TEST(an_arena_is_destroyed_once), UNIT_TEST(a_child_fills_no_cache_from_a_destroyed_arena))
