@@ -124,10 +124,10 @@ INLINE void arena_count_active(struct arena *arena, size_t pages)
 /* Swaps an empty full-size magazine for a full one. NULL: the depot has none that is ready. */
 void **depot_take_full(struct arena *arena, unsigned class_index, void **empty);
 /* Takes a full one in, and gives an empty one for it. When the depot has enough, or there is no
- * memory for an empty one, it gives the oldest full one instead (*drain), which the caller drains
- * and keeps. A manual arena keeps none: blocks of other arenas may lie in it, too. `cools`: a
- * thread of another core filled it with small blocks (class_cools), and it cools if there is
- * room. */
+ * memory for an empty one, it gives a full one instead (*drain), the oldest or the one that came,
+ * which the caller drains and keeps. A manual arena keeps none: blocks of other arenas may lie in
+ * it, too. `cools`: a thread of another core filled it with small blocks (class_cools), and it
+ * cools if there is room. */
 void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, bool cools,
                         bool *drain);
 /* A full magazine's blocks go past the depot into the slabs; those of other arenas move to the

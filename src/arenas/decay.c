@@ -61,7 +61,7 @@ void decay_look_at_limits_from(size_t open_bytes)
 
 /* ---- later, by a background thread ---- */
 
-/* Whether the program has threads, or had more than one when we looked. */
+/* At most one thread had a cache when they were last counted. */
 INLINE bool is_alone(void) { return RELAXED_LOAD(decay.threads) <= 1; }
 
 /* In a program with threads it comes when it is asked. */
@@ -304,9 +304,10 @@ void decay_resume_looking(void)
 READS_UNLOCKED bool decay_reclaim(void)
 {
     size_t open_bytes = space.open_bytes, free_bytes = 0;
+    size_t step = open_bytes / 8 + RECLAIM_BYTES_MIN;
 
     if (open_bytes < RELAXED_LOAD(decay_reclaim_at_bytes)) return false;
-    set_look_at(&decay_reclaim_at_bytes, open_bytes + open_bytes / 8 + RECLAIM_BYTES_MIN);
+    set_look_at(&decay_reclaim_at_bytes, open_bytes + min_size(step, SIZE_MAX - open_bytes));
     EACH_ARENA (arena)
         for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
             free_bytes += arena->bin[class_index].slab_free_blocks * class_bytes[class_index];

@@ -9,7 +9,7 @@
  * M3  a slot above 0 may hold NULL, put there by a sized delete of NULL; whoever meets one drops it
  * A magazine that its owner has not got yet has top == limit == a slot of NULL: nothing to take and
  * no room. Belongs to one thread; nobody else reads or writes it, except the statistics, which read
- * top.
+ * both words, one after the other.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_ARENAS_MAGAZINE_H

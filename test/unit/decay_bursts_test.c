@@ -60,6 +60,20 @@ static void sparse_slabs_are_reclaimed_before_growth(void **state)
     assert_false(decay_reclaim());
 }
 
+/* On 32 bits. */
+static void the_whole_address_space_is_looked_at_once(void **state)
+{
+    size_t open_bytes;
+
+    (void)state;
+    start_threads(1);
+    open_bytes = space.open_bytes;
+    space.open_bytes = SIZE_MAX - MiB;
+    assert_false(decay_reclaim());
+    space.open_bytes = open_bytes;
+    assert_true(decay_reclaim_at_bytes == SIZE_MAX);
+}
+
 static void dense_slabs_are_left_alone(void **state)
 {
     unsigned class_index = class_of_size(500);
@@ -137,6 +151,7 @@ static void a_burst_of_a_threaded_program_goes_back_in_ten_seconds(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(sparse_slabs_are_reclaimed_before_growth),
+          UNIT_TEST(the_whole_address_space_is_looked_at_once),
           UNIT_TEST(dense_slabs_are_left_alone),
           UNIT_TEST(a_burst_of_the_only_thread_goes_back_in_ten_seconds),
           UNIT_TEST(a_burst_without_helper_goes_back_at_once),
