@@ -4,6 +4,7 @@
 #include "library.h"
 
 #include "bins.h"
+#include "harms.h"
 
 enum { MANY = 6000 };
 
@@ -35,21 +36,19 @@ static void a_slab_dropped_from_the_list(void)
     bin_of_harm->partial.first = first_partial()->next;
 }
 
-static void (*break_it)(void);
-
-static void break_and_walk(void)
-{
-    break_it();
-    check_arenas();
-}
-
 static void broken_invariants_are_found(void **state)
 {
-    static void (*const harms[])(void) = {
-        a1_of_another_arena,          a1_of_another_class,           a1_a_link_back,
-        a_slab_too_many_counted,      a_free_block_too_many_counted, fewer_slabs_than_listed,
-        a_slab_dropped_from_the_list, a2_an_active_page_too_many,    another_last_slab,
-        a4_a_purged_page_too_many,
+    static const struct harm harms[] = {
+        HARM(a1_of_another_arena),
+        HARM(a1_of_another_class),
+        HARM(a1_a_link_back),
+        HARM(a_slab_too_many_counted),
+        HARM(a_free_block_too_many_counted),
+        HARM(fewer_slabs_than_listed),
+        HARM(a_slab_dropped_from_the_list),
+        HARM(a2_an_active_page_too_many),
+        HARM(another_last_slab),
+        HARM(a4_a_purged_page_too_many),
     };
     static void *slots[MANY + 1];
     unsigned in_slab;
@@ -62,12 +61,7 @@ static void broken_invariants_are_found(void **state)
              3 * in_slab); /* three full slabs, then a block of each back */
     for (unsigned i = 0; i < 3; i++) (void)drain(0, small_class(), slots + 1 + i * in_slab, 1);
     assert_int_equal(bin_of_harm->partial.count, 3);
-    break_it = leave_it_alone;
-    expect_survival(break_and_walk);
-    for (unsigned i = 0; i < ARRAY_COUNT(harms); i++) {
-        break_it = harms[i];
-        expect_abort(break_and_walk, "prairie: broken invariant: ");
-    }
+    expect_harms_found(harms, ARRAY_COUNT(harms), check_arenas);
 }
 
 /* Of two slabs the other one is the first. */
@@ -95,8 +89,8 @@ static void an_empty_slab_before_others_is_found(void **state)
     fill_all(0, small_class(), slots, 2 * in_slab);
     (void)drain(0, small_class(), slots + 1, in_slab);
     (void)drain(0, small_class(), slots + 1 + in_slab, 1);
-    break_it = turn_the_list_around;
-    expect_abort(break_and_walk, "prairie: broken invariant: slab->free_count < slab->block_count");
+    expect_harm_found(turn_the_list_around, check_arenas,
+                      "prairie: broken invariant: slab->free_count < slab->block_count");
 }
 
 static void fill_unlocked(void)

@@ -3,6 +3,7 @@
 #include "library.h"
 #include "page_heap/run_bins.h"
 
+#include "harms.h"
 #include "pages.h"
 
 /* What lies in the address space of these tests, each piece between used pages. */
@@ -150,34 +151,10 @@ static void large_blocks_miscounted(void) { page_heap->large_leases++; }
 
 /* ---- the walk ---- */
 
-static void (*break_it)(void);
-
-static void break_and_walk(void)
-{
-    break_it();
-    check_runs();
-}
-
-struct harm {
-    const char *name;
-    void (*break_it)(void);
-};
-
-#define HARM(function)      \
-    {                       \
-#function, function \
-    }
-
 static void expect_all_found(const struct harm *harms, size_t count)
 {
     start_pieces();
-    break_it = leave_it_alone;
-    expect_survival(break_and_walk);
-    for (size_t i = 0; i < count; i++) {
-        break_it = harms[i].break_it;
-        print_message("%s\n", harms[i].name);
-        expect_abort(break_and_walk, "prairie: broken invariant: ");
-    }
+    expect_harms_found(harms, count, check_runs);
 }
 
 static void r1_boundaries_tell_length_and_state(void **state)
