@@ -14,9 +14,14 @@ bool lock_fork_is_mine(void) { return RELAXED_LOAD(forking_thread) == port_threa
 
 void lock_set_spin(unsigned pauses) { spin_pauses = pauses; }
 
+/* One that a handler of a fork makes is marked as all others are, and given with them. Or another
+ * thread takes it, and holds it while it waits for a marked one. */
 void lock_init(struct lock *lock, enum lock_rank rank)
 {
-    *lock = (struct lock){ .state = LOCK_FREE, .rank = (uint32_t)rank };
+    bool forking = lock_fork_is_mine();
+
+    *lock = (struct lock){ .state = forking ? LOCK_FORKING : LOCK_FREE, .rank = (uint32_t)rank };
+    if (forking) lock_witness_take(lock);
 }
 
 /* By a fork; one less for a moment while the forking thread, which passed through, gives it. */
@@ -145,7 +150,7 @@ void lock_take_for_fork(struct lock *lock)
     __atomic_store_n(&lock->state, LOCK_FORKING, __ATOMIC_RELAXED);
 }
 
-/* A lock that was made meanwhile, by another handler of the fork, is not marked. */
+/* One that is not marked is somebody's own. */
 void lock_give_after_fork(struct lock *lock)
 {
     if (__atomic_load_n(&lock->state, __ATOMIC_RELAXED) != LOCK_FORKING) return;

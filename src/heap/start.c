@@ -61,7 +61,8 @@ static void visit_rank(enum lock_rank rank, void (*visit)(struct lock *lock), en
 }
 
 /* Every lock of the process. What a lock guards, such as the set of arenas, does not change before
- * all locks taken after it are given. */
+ * all locks taken after it are given; but for arenas that a handler of a fork makes, whose locks
+ * are held from the start. */
 static void each_lock(void (*visit)(struct lock *lock), enum lock_walk walk)
 {
     for (unsigned rank = 1; rank < LOCK_RANK_COUNT; rank++)

@@ -32,7 +32,7 @@ void page_heap_start(struct page_heap *heap)
 {
     *(volatile char *)heap = 0; /* a page of zeros that is read first costs two faults */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    lock_init(&heap->lock, LOCK_PAGE_HEAP);
+    if (!heap->is_supplied) lock_init(&heap->lock, LOCK_PAGE_HEAP);
     heap->lease_pages_max = heap->is_supplied ? (uint32_t)RUN_PAGES_MAX : lease_pages_max_now();
     heap->trigger_pages = heap->is_supplied ? SIZE_MAX : 0;
     heap->huge_again_at = UINT64_MAX;

@@ -59,7 +59,7 @@ struct page_piece {
 };
 
 struct page_heap {
-    struct lock lock;
+    struct lock lock;              /* not of a supplied one (page_heap_lock) */
     bool is_supplied;              /* constant: by pieces (supplied.h) */
     uint8_t number;                /* constant: its place in page_heap; PAGE_HEAPS: supplied */
     uint32_t end;                  /* under lock: the page after the last one that it opened and

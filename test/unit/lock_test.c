@@ -260,6 +260,26 @@ static void the_forking_thread_passes_through_its_locks(void **state)
     lock_give(&lock);
 }
 
+/* And through those that it makes meanwhile, for which the others wait as for all. */
+static void a_lock_made_during_a_fork_is_marked(void **state)
+{
+    (void)state;
+    lock_fork_begins();
+    lock_init(&lock, LOCK_META);
+    lock_init(&other, LOCK_PAGE_HEAP);
+    assert_int_equal(lock.state, LOCK_FORKING);
+    assert_true(lock_is_mine(&lock) && lock_is_mine(&other));
+    lock_take(&lock);
+    lock_give(&lock);
+    lock_fork_ends();
+    lock_give_after_fork(&lock);
+    assert_false(lock_is_mine(&lock));
+    assert_int_equal(lock.state, LOCK_FREE);
+    lock_remake(&other); /* as in the child */
+    assert_false(lock_is_mine(&other));
+    assert_int_equal(other.state, LOCK_FREE);
+}
+
 /* Also with more locks than the witness can name. */
 static void a_lock_passed_through_is_still_held(void **state)
 {
@@ -447,6 +467,7 @@ UNIT_MAIN(UNIT_TEST(a_free_lock_is_taken_once), UNIT_TEST(a_taker_sleeps_until_t
           UNIT_TEST(numbers_fit_each_other_at_any_moment),
           UNIT_TEST(numbers_of_several_locks_are_one), UNIT_TEST(a_remade_lock_is_free),
           UNIT_TEST(the_forking_thread_passes_through_its_locks),
+          UNIT_TEST(a_lock_made_during_a_fork_is_marked),
           UNIT_TEST(a_lock_passed_through_is_still_held),
           UNIT_TEST(the_others_wait_for_the_end_of_the_fork),
           UNIT_TEST(a_lock_on_its_way_back_is_still_marked),

@@ -304,6 +304,33 @@ static void a_child_returns_into_the_fork_around(void **state)
     assert_true(nothing_is_held_any_more());
 }
 
+static const struct arena *made; /* by a handler */
+
+static bool what_was_made_is_free(void)
+{
+    return made->lock.state == LOCK_FREE && made->page_heap->lock.state == LOCK_FREE
+        && nothing_is_held_any_more();
+}
+
+/* Whose arena is marked fills from that of its core, which may not be there yet. */
+static void what_a_handler_makes_is_held_until_the_fork_ends(void **state)
+{
+    (void)state;
+    fake_cores(4);
+    assert_true(live_a_little());
+    assert_null(arenas[3]);
+    heap_fork_begins();
+    made = arena_at(3);
+    assert_non_null(made);
+    assert_int_equal(made->lock.state, LOCK_FORKING);
+    assert_int_equal(made->page_heap->lock.state, LOCK_FORKING);
+    assert_non_null(extents_make(NULL)); /* with a lock that nobody takes */
+    run_child_of_a_fork(what_was_made_is_free);
+    assert_int_equal(made->lock.state, LOCK_FORKING);
+    heap_fork_ends_in_parent();
+    assert_true(what_was_made_is_free());
+}
+
 static bool gives_the_lock_and_goes_on(void)
 {
     bool held = page_heap->lock.state == LOCK_HELD;
@@ -479,6 +506,7 @@ UNIT_MAIN(UNIT_TEST(a_start_that_fails_often_counts_once), UNIT_TEST(every_page_
           UNIT_TEST(the_child_has_what_was_on_its_way),
           UNIT_TEST(a_fork_inside_of_a_fork_gives_nothing),
           UNIT_TEST(a_child_returns_into_the_fork_around),
+          UNIT_TEST(what_a_handler_makes_is_held_until_the_fork_ends),
           UNIT_TEST(a_process_with_one_thread_forks_without_locks),
           UNIT_TEST(a_helper_that_does_not_end_is_a_thread),
           UNIT_TEST(a_helper_that_waits_for_this_thread_is_none),
