@@ -43,10 +43,10 @@ static bool spin_and_try(struct lock *lock, uint32_t held)
     return false;
 }
 
-/* One taker's sleep. */
+/* One taker's sleep. The clock is read by the kernel, and so never under the lock. */
 struct lock_sleep {
-    uint64_t since_ns;
-    uint64_t sleepers; /* with it; 0: it has not slept */
+    uint64_t since_ns, until_ns; /* until it was last woken */
+    uint64_t sleepers;           /* with it; 0: it has not slept */
 };
 
 static void begin_sleep(struct lock *lock, struct lock_sleep *sleep)
@@ -58,7 +58,7 @@ static void begin_sleep(struct lock *lock, struct lock_sleep *sleep)
 /* By the new holder. */
 static void note_sleep(struct lock *lock, const struct lock_sleep *sleep)
 {
-    uint64_t waited_ns = port_now_ns() - sleep->since_ns;
+    uint64_t waited_ns = sleep->until_ns - sleep->since_ns;
 
     lock->waits++;
     lock->wait_ns += waited_ns;
@@ -85,6 +85,7 @@ static bool sleep_and_take(struct lock *lock, struct lock_sleep *sleep)
         }
         if (sleep->sleepers == 0) begin_sleep(lock, sleep);
         port_wait(&lock->state, state);
+        sleep->until_ns = port_now_ns();
         if (spin_and_try(lock, LOCK_HELD_WITH_SLEEPERS)) return true;
     }
 }
@@ -93,7 +94,7 @@ static bool sleep_and_take(struct lock *lock, struct lock_sleep *sleep)
  * heap, and makes one. */
 void lock_take_contended(struct lock *lock)
 {
-    struct lock_sleep sleep = { 0, 0 };
+    struct lock_sleep sleep = { 0, 0, 0 };
     bool taken;
 
     check(!lock_is_surely_mine(lock) || lock_fork_is_mine());

@@ -52,7 +52,7 @@ struct lock {
     uint64_t taken;        /* written by the holder */
     uint64_t contended;    /* written by the holder: takes that found it held */
     uint64_t waits;        /* written by the holder: takes that slept at least once */
-    uint64_t wait_ns;      /* written by the holder: how long those waited */
+    uint64_t wait_ns;      /* written by the holder: how long those slept */
     uint64_t wait_ns_max;  /* written by the holder: the longest of them */
     uint64_t sleepers;     /* atomic: takers that sleep, or are about to */
     uint64_t sleepers_max; /* written by the holder: at once */

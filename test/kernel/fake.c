@@ -603,8 +603,13 @@ void port_wake(uint32_t *word, int count)
 }
 
 uintptr_t port_thread_mark(void) { return (uintptr_t)&thread_slot; }
-uint64_t port_now_ns(void) { return os_now_ms() * 1000000; }
-uint32_t port_step(void) { return (uint32_t)(port_now_ns() / 100000); }
+uint32_t port_step(void) { return (uint32_t)(os_now_ms() * 10); }
+
+uint64_t port_now_ns(void)
+{
+    count_call(FAKE_CLOCK);
+    return os_now_ms() * 1000000;
+}
 
 void os_keep_error_output(void) {}
 

@@ -47,6 +47,7 @@ enum fake_call {
     FAKE_WAKE,
     FAKE_WRITE,
     FAKE_READ_GROUP,
+    FAKE_CLOCK, /* the port's, which locks are timed by */
     FAKE_CALL_COUNT
 };
 

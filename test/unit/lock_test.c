@@ -85,6 +85,33 @@ static void waiting_is_measured(void **state)
     assert_int_equal(lock.wait_ns_max + lock.sleepers_max, 0);
 }
 
+static uint32_t is_given, clock_held; /* atomic: once it is; the clock was asked by its holder */
+
+static void look_who_asks(enum fake_call kind)
+{
+    if (kind == FAKE_CLOCK && RELAXED_LOAD(is_given) && RELAXED_LOAD(lock.state) != LOCK_FREE)
+        RELAXED_STORE(clock_held, 1);
+}
+
+/* The others would wait for the kernel's answer, too. */
+static void nobody_asks_for_the_time_under_the_lock(void **state)
+{
+    pthread_t thread;
+
+    (void)state;
+    lock_init(&lock, LOCK_META);
+    lock_set_spin(0);
+    fake_on_call(look_who_asks);
+    lock_take(&lock);
+    assert_int_equal(pthread_create(&thread, NULL, take_and_give, NULL), 0);
+    while (fake_calls(FAKE_WAIT) == 0) sched_yield();
+    RELAXED_STORE(is_given, 1);
+    lock_give(&lock);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(lock.waits, 1);
+    assert_int_equal(clock_held, 0);
+}
+
 /* With enough patience a taker gets the lock without a system call. */
 static void a_spinning_taker_needs_no_kernel(void **state)
 {
@@ -462,9 +489,9 @@ static void many_arena_locks_at_once(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(a_free_lock_is_taken_once), UNIT_TEST(a_taker_sleeps_until_the_holder_gives),
-          UNIT_TEST(waiting_is_measured), UNIT_TEST(a_spinning_taker_needs_no_kernel),
-          UNIT_TEST(a_woken_taker_spins_again), UNIT_TEST(threads_exclude_each_other),
-          UNIT_TEST(numbers_fit_each_other_at_any_moment),
+          UNIT_TEST(waiting_is_measured), UNIT_TEST(nobody_asks_for_the_time_under_the_lock),
+          UNIT_TEST(a_spinning_taker_needs_no_kernel), UNIT_TEST(a_woken_taker_spins_again),
+          UNIT_TEST(threads_exclude_each_other), UNIT_TEST(numbers_fit_each_other_at_any_moment),
           UNIT_TEST(numbers_of_several_locks_are_one), UNIT_TEST(a_remade_lock_is_free),
           UNIT_TEST(the_forking_thread_passes_through_its_locks),
           UNIT_TEST(a_lock_made_during_a_fork_is_marked),
