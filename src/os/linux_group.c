@@ -27,7 +27,7 @@ static struct {
     size_t tree_bytes;           /* of the part of the name that all groups share */
     size_t name_bytes;
     bool second; /* version 2 */
-    bool failed; /* there was a file that could not be opened */
+    bool failed; /* since the folder was looked for, a file could not be opened */
     char text[GROUP_TEXT_BYTES];
 } group_reader SPARSE;
 
@@ -51,7 +51,7 @@ static NOINLINE bool can_open(const char *path)
 {
     int file = open_text(path);
 
-    (void)linux_read_text(file, group_reader.text, GROUP_TEXT_BYTES);
+    if (file >= 0) os_file_close(file);
     return file >= 0;
 }
 
@@ -149,11 +149,9 @@ static bool find_folder(enum controller controller)
     const char *path;
     size_t bytes = 0;
 
+    group_reader.failed = false;
     group_reader.name_bytes = 0;
-    if (!read_text(group_of_process)) {
-        group_reader.failed = true; /* also where /proc is gone, as after a chroot */
-        return false;
-    }
+    if (!read_text(group_of_process)) return false;
     path = path_of(controller, &bytes);
     group_reader.second = path == NULL;
     if (path == NULL) path = path_after("0::", &bytes);
@@ -187,18 +185,18 @@ static size_t limit_of_folder(void)
     return sizeof most > 4 && most >= SIZE_MAX / 4 ? SIZE_MAX : most;
 }
 
+/* 0: nobody tells. SIZE_MAX: it cannot be told now. */
 static size_t used_of_folder(void)
 {
     size_t used = bytes_in(group_reader.second ? "memory.current" : "memory.usage_in_bytes");
-    size_t droppable = 0;
+    size_t droppable = SIZE_MAX;
 
-    if (used == SIZE_MAX) return 0;
-    if (read_in_folder("memory.stat")) {
+    if (read_in_folder("memory.stat"))
         droppable =
             bytes_after(group_reader.second ? "\ninactive_file " : "\ntotal_inactive_file ");
-        if (droppable == SIZE_MAX) droppable = 0;
-    }
-    return used - min_size(used, droppable);
+    if (group_reader.failed && (used == SIZE_MAX || droppable == SIZE_MAX)) return SIZE_MAX;
+    if (used == SIZE_MAX) return 0;
+    return droppable == SIZE_MAX ? used : used - min_size(used, droppable);
 }
 
 /* One without a limit, where some file could not be opened. */
@@ -212,13 +210,15 @@ struct os_group os_group_memory(void)
 {
     struct os_group tightest = { SIZE_MAX, SIZE_MAX, false };
 
-    group_reader.failed = false;
-    if (!find_folder(MEMORY)) return or_failed(tightest);
+    if (!find_folder(MEMORY)) {
+        group_reader.failed |= group_reader.text[0] == '\0'; /* /proc is gone, as after a chroot */
+        return or_failed(tightest);
+    }
     do {
-        size_t limit = limit_of_folder();
+        size_t limit = limit_of_folder(), used = limit != SIZE_MAX ? used_of_folder() : SIZE_MAX;
 
-        if (limit != SIZE_MAX) {
-            size_t room = limit - min_size(limit, used_of_folder());
+        if (used != SIZE_MAX) {
+            size_t room = limit - min_size(limit, used);
             if (room < tightest.room_bytes) tightest = (struct os_group){ limit, room, false };
         }
     } while (go_up());
@@ -256,10 +256,10 @@ unsigned os_core_quota(void)
 /* "some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS" is the first line. */
 uint64_t os_stalled_us(void)
 {
+    bool is_told = find_folder(MEMORY) && group_reader.second && read_in_folder("memory.pressure");
     uint64_t total;
 
-    if (!find_folder(MEMORY) || !group_reader.second || !read_in_folder("memory.pressure"))
-        if (!read_text(pressure_of_machine)) return 0;
+    if (group_reader.failed || (!is_told && !read_text(pressure_of_machine))) return 0;
     total = number_after("total=");
     return total == UINT64_MAX ? 0 : total;
 }

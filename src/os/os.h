@@ -85,7 +85,7 @@ size_t os_address_space_used(void);
 struct os_group {
     size_t limit_bytes; /* SIZE_MAX: there is no such limit */
     size_t room_bytes;  /* what the group has left, counting what the kernel can drop as left */
-    bool failed;        /* no limit was found, but a file that says so could not be opened now */
+    bool failed;        /* no limit was found, but a file that tells of one could not be opened */
 };
 /* As of now; reads files. One caller at a time. */
 struct os_group os_group_memory(void);

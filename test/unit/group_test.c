@@ -1,6 +1,8 @@
 /* group_test.c - reading control groups of both versions, in a tree of the test's own. */
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
+/* In place of the fake kernel's. */
+#define os_file_close close_text
 #include "os/linux_group.c"
 
 #include "unit.h"
@@ -13,7 +15,7 @@
 static char ground[] = "/tmp/prairie-group-XXXXXX"; /* trees stand in it */
 static char tree[64], process_file[96], pressure_file[96];
 
-static unsigned limits_read; /* so often */
+static unsigned limits_read, texts_read; /* so often */
 
 /* The library has these in linux_files.c, whose place the fake kernel takes here. */
 long linux_open(const char *path)
@@ -29,10 +31,13 @@ size_t linux_read_text(int file, char *text, size_t room_bytes)
     ssize_t length = file >= 0 ? read(file, text, room_bytes - 1) : 0;
 
     if (file >= 0) (void)close(file);
+    texts_read += file >= 0;
     if (length < 0) length = 0;
     text[length] = '\0';
     return (size_t)length;
 }
+
+void close_text(int file) { assert_int_equal(close(file), 0); }
 
 static void write_file(const char *path, const char *text)
 {
@@ -289,6 +294,45 @@ static void what_cannot_be_opened_is_no_answer(void **state)
     assert_true(group.failed);
 }
 
+/* What cannot be opened, and is there: a link to itself. */
+static void bar(const char *name)
+{
+    char path[128];
+
+    snprintf(path, sizeof path, "%s/%s", tree, name);
+    assert_int_equal(remove(path), 0);
+    assert_int_equal(symlink(path, path), 0);
+}
+
+/* Room is what the limit leaves of all that is used, and of nothing else. */
+static void what_is_used_is_known_or_the_group_is_not(void **state)
+{
+    static const char *const files[] = { "shop/memory.current", "shop/memory.stat" };
+
+    (void)state;
+    for (unsigned i = 0; i < ARRAY_COUNT(files); i++) {
+        struct os_group group;
+
+        start_tree("0::/shop\n");
+        put_second("shop", "1000000\n", "max\n", "300000\n");
+        bar(files[i]);
+        group = os_group_memory();
+        remove_tree();
+        assert_int_equal(group.limit_bytes, SIZE_MAX);
+        assert_true(group.failed);
+    }
+}
+
+/* There may be many, of whom the kernel would make a list. */
+static void who_is_in_a_group_is_not_read(void **state)
+{
+    (void)state;
+    start_tree("0::/shop\n");
+    put_second("shop", "1000000\n", "max\n", "300000\n");
+    expect_group(1000000, 701000);
+    assert_int_equal(texts_read, 5);
+}
+
 /* A container sees its own group as the tree, while the path is the one outside. */
 static void a_container_of_the_first_version(void **state)
 {
@@ -421,6 +465,43 @@ static void stalls_of_the_group_or_of_the_machine(void **state)
     assert_int_equal(group, 99);
 }
 
+/* A number of the machine's, or of a group above, would look like a wait. */
+static void stalls_are_of_the_group_or_not_known(void **state)
+{
+    static const char *const files[] = { "shop/memory.pressure", "shop/cgroup.procs" };
+
+    (void)state;
+    for (unsigned i = 0; i < ARRAY_COUNT(files); i++) {
+        uint64_t group, none;
+
+        start_tree("0::/shop\n");
+        put("pressure", "some avg10=0.00 total=4711\n");
+        put("memory.pressure", "some avg10=0.00 total=4711\n");
+        put_second("shop", "max\n", "max\n", "1\n");
+        put("shop/memory.pressure", "some avg10=0.00 total=99\n");
+        group = os_stalled_us();
+        bar(files[i]);
+        none = os_stalled_us();
+        remove_tree();
+        assert_int_equal(group, 99);
+        assert_int_equal(none, 0);
+    }
+}
+
+/* Where there are no groups there may be no file that tells of them. */
+static void stalls_of_the_machine_without_groups(void **state)
+{
+    uint64_t machine;
+
+    (void)state;
+    start_tree("");
+    assert_int_equal(remove(process_file), 0);
+    put("pressure", "some avg10=0.00 total=4711\n");
+    machine = os_stalled_us();
+    remove_tree();
+    assert_int_equal(machine, 4711);
+}
+
 /* Which the first version's groups do not tell. */
 static void stalls_of_the_machine_where_groups_tell_none(void **state)
 {
@@ -463,6 +544,10 @@ int main(int argc, char **argv)
         UNIT_TEST(processor_time_of_the_first_version),
         UNIT_TEST(without_groups_all_cores_are_there),
         UNIT_TEST(what_cannot_be_opened_is_no_answer),
+        UNIT_TEST(what_is_used_is_known_or_the_group_is_not),
+        UNIT_TEST(who_is_in_a_group_is_not_read),
+        UNIT_TEST(stalls_are_of_the_group_or_not_known),
+        UNIT_TEST(stalls_of_the_machine_without_groups),
         UNIT_TEST(no_limit_in_the_first_version),
         UNIT_TEST(the_inner_of_two_that_are_as_tight),
         UNIT_TEST(stalls_of_the_machine_where_groups_tell_none),
