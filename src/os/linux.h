@@ -90,6 +90,8 @@ INLINE long kernel_map(const void *at, size_t bytes, int protection, int flags)
 #endif
 }
 
+/* Is the background thread there, or about to be? */
+bool linux_background_lives(void);
 /* Notes, by the thread that starts the background thread, whose rights that one has. */
 void linux_rights_begin(void);
 /* Is the caller the background thread, with descriptors of its own? */

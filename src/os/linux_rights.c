@@ -34,7 +34,7 @@ static struct {
     bool could_lose;  /* by the same: the program could give up ids, groups or capabilities */
     bool opened;      /* the rest is known; this and the rest by the background thread */
     bool has_table;   /* descriptors are its own */
-    long thread;      /* its number */
+    long thread;      /* atomic: its number, with a table; 0: it has none, or has not looked */
     uint64_t own;     /* its rights when it last looked */
     long file[RIGHTS_OF_COUNT]; /* with a table; failed: there is none */
 } rights_known SPARSE;
@@ -81,6 +81,7 @@ void linux_rights_begin(void)
     note_starter();
     rights_known.could_lose = could_lose_rights();
     rights_known.opened = false;
+    RELAXED_STORE(rights_known.thread, 0L);
 }
 
 /* One that the C library knows of has its rights from there. */
@@ -171,16 +172,19 @@ static void open_rights(void)
 {
     rights_known.has_table =
         !failed(kernel(SYS_close_range, 0, (long)UINT32_MAX, CLOSE_RANGE_UNSHARE));
-    rights_known.thread = kernel(SYS_gettid);
+    if (rights_known.has_table) RELAXED_STORE(rights_known.thread, kernel(SYS_gettid));
     for (unsigned whose = 0; whose < RIGHTS_OF_COUNT && rights_known.has_table; whose++)
         rights_known.file[whose] = open_status((enum rights_of)whose);
     rights_known.own = rights_of(RIGHTS_OF_ITSELF);
     rights_known.opened = true;
 }
 
+/* When it has ended its number may be another thread's, also in a copy of the process. */
 bool linux_has_own_files(void)
 {
-    return rights_known.has_table && kernel(SYS_gettid) == rights_known.thread;
+    long thread = RELAXED_LOAD(rights_known.thread);
+
+    return thread != 0 && linux_background_lives() && kernel(SYS_gettid) == thread;
 }
 
 /* A filter that the program puts on all threads at once changes our own rights as well. */

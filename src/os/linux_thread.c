@@ -39,6 +39,8 @@ static uint32_t alive_now(void)
     return background_alive != NULL ? __atomic_load_n(background_alive, __ATOMIC_ACQUIRE) : 0;
 }
 
+bool linux_background_lives(void) { return alive_now() != 0; }
+
 /* What clone wants as the address of thread-local storage: on i386 what describes it, for the entry
  * of the segment table that all threads have it in. The C libraries call the kernel by its fifth
  * word there, abort, too. */

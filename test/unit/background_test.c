@@ -86,7 +86,9 @@ static void there_is_one_at_a_time(void **state)
         assert_int_equal(fake_reserved_bytes(), reserved); /* each in the same place */
         assert_false(start_real_thread(live));
         assert_int_equal(begun, i);
+        assert_true(linux_background_lives());
         end();
+        assert_false(linux_background_lives());
     }
 }
 

@@ -336,6 +336,7 @@
 #define limits_set_looks_for_stalls prairie_own_limits_set_looks_for_stalls
 #define limits_set_soft prairie_own_limits_set_soft
 #define linux_advise prairie_own_linux_advise
+#define linux_background_lives prairie_own_linux_background_lives
 #define linux_has_own_files prairie_own_linux_has_own_files
 #define linux_open prairie_own_linux_open
 #define linux_read_text prairie_own_linux_read_text
