@@ -109,7 +109,8 @@
 #define SEEN_INLINE(declaration, variable) _Static_assert(sizeof(variable) != 0, "")
 #endif
 
-/* Values that one thread writes and another reads for statistics only. */
+/* Values that are read without the lock under which they are written, or that need none: whole, and
+ * perhaps a moment old. */
 #define RELAXED_LOAD(object) __atomic_load_n(&(object), __ATOMIC_RELAXED)
 #define RELAXED_STORE(object, value) __atomic_store_n(&(object), (value), __ATOMIC_RELAXED)
 

@@ -47,6 +47,7 @@ void os_thread_wait(uint64_t most_ms)
 
 void os_threads_forget(void) { thread_alive = 0; }
 bool os_threads_forget_lost(void) { return false; }
+uint32_t os_thread_id(void) { return 0; }
 
 /* Rights are the process's. */
 bool os_thread_rights_may_part(bool alone)

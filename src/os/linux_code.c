@@ -46,7 +46,7 @@ struct path_room {
     size_t used, bytes;
 };
 
-/* The rest of the line, from this letter on. Without room for it, the empty path. */
+/* The rest of the line, from this letter on; cut where there is no room for all of it. */
 static const char *read_path(struct text_reader *reader, int letter, struct path_room *room)
 {
     char *path = room->text + room->used;

@@ -15,8 +15,6 @@
 static struct sigaction handler_before[2] SEALED; /* constant once the handler is there */
 static bool (*fault_watcher)(const struct os_fault *) SEALED; /* the same */
 
-uint32_t os_thread_id(void) { return (uint32_t)kernel(SYS_gettid); }
-
 static struct os_fault fault_of(const siginfo_t *info, const ucontext_t *context)
 {
     struct os_fault fault = { .address = info->si_addr };

@@ -80,7 +80,7 @@ NOINLINE size_t linux_read_text(int file, char *text, size_t room_bytes)
     return length;
 }
 
-static size_t linux_read_file(const char *path, char *text, size_t room_bytes)
+static size_t read_file(const char *path, char *text, size_t room_bytes)
 {
     return linux_read_text(os_file_open(path), text, room_bytes);
 }
@@ -90,7 +90,7 @@ static size_t linux_read_file(const char *path, char *text, size_t room_bytes)
 static void read_statm(size_t *pages, unsigned count)
 {
     char text[64];
-    size_t length = linux_read_file("/proc/self/statm", text, sizeof text), at = 0;
+    size_t length = read_file("/proc/self/statm", text, sizeof text), at = 0;
 
     for (unsigned i = 0; i < count; i++) {
         for (pages[i] = 0; at < length && text[at] >= '0' && text[at] <= '9'; at++)
@@ -131,7 +131,7 @@ void os_huge_page_mode(char *text, size_t room_bytes)
     const char *word = "not supported";
     size_t length = 0;
 
-    (void)linux_read_file("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof line);
+    (void)read_file("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof line);
     for (char *at = line; *at != '\0'; at++) {
         if (*at == '[') word = at + 1;
         if (*at == ']') *at = '\0';

@@ -177,6 +177,8 @@ bool os_threads_forget_lost(void)
     return false;
 }
 
+uint32_t os_thread_id(void) { return (uint32_t)kernel(SYS_gettid); }
+
 /* By it the C library's fork decides whether locks matter; since 2.32. */
 extern char __libc_single_threaded;
 #pragma weak __libc_single_threaded

@@ -3,8 +3,6 @@
  */
 #include "os.h"
 
-uint32_t os_thread_id(void) { return 0; }
-
 bool os_watch_faults(bool (*watcher)(const struct os_fault *fault))
 {
     (void)watcher;

@@ -149,8 +149,6 @@ struct os_fault {
  * handler of its own. The watcher says whether the access is to be made again; else it goes to the
  * handler that was there before, or ends the process. Once. False: cannot be watched. */
 bool os_watch_faults(bool (*watcher)(const struct os_fault *fault));
-/* Of the calling thread, as the system's tools show it; 0: cannot be told. */
-uint32_t os_thread_id(void);
 
 /* The system's setting for huge pages: always, madvise, never; "not supported" when it has none. */
 void os_huge_page_mode(char *text, size_t room_bytes);
@@ -171,9 +169,11 @@ void os_threads_forget(void);
 /* The same in a process that began as a copy of another one, when nobody told. False: it did not,
  * or that was found out before, or the system cannot tell. */
 bool os_threads_forget_lost(void);
-/* Sleeps until *word != expected, or the time is up. */
+/* Of the calling thread, as the system's tools show it; 0: cannot be told. */
+uint32_t os_thread_id(void);
+/* Sleeps until *word != expected, the time is up, or a signal handler has run. */
 void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms);
-/* For so long; nobody wakes it. */
+/* For so long, or until a signal handler has run. */
 INLINE void os_pause(uint64_t duration_ms)
 {
     const uint32_t nobody_wakes = 0;

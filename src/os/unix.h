@@ -21,7 +21,6 @@ void unix_discard(struct os_range range);
 void unix_keep(struct os_range range);
 
 /* The last of count + 1 goes to its place in the order of addresses that the others are in. */
-struct os_code;
 void unix_sort_last_in(struct os_code *code, size_t count);
 
 #endif

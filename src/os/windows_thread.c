@@ -132,6 +132,7 @@ void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms)
 }
 
 uintptr_t port_thread_mark(void) { return GetCurrentThreadId(); }
+uint32_t os_thread_id(void) { return GetCurrentThreadId(); }
 
 uint64_t port_now_ns(void)
 {

@@ -9,6 +9,7 @@
 #define os_threads_forget forget_real_thread
 #define os_threads_forget_lost forget_lost_thread
 #define os_has_one_thread has_one_real_thread
+#define os_thread_id real_thread_id
 #define os_now_ms real_now_ms
 uint64_t real_now_ms(void);
 #include "os/linux_thread.c"
@@ -73,6 +74,12 @@ static void end(void)
 }
 
 /* ---- tests ---- */
+
+static void a_thread_has_the_number_that_tools_show(void **state)
+{
+    (void)state;
+    assert_int_equal(real_thread_id(), syscall(SYS_gettid));
+}
 
 static void there_is_one_at_a_time(void **state)
 {
@@ -260,8 +267,9 @@ static void the_programs_own_threads_are_known(void **state)
     assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-UNIT_MAIN(UNIT_TEST(there_is_one_at_a_time), UNIT_TEST(it_takes_no_signals_and_the_caller_does),
-          UNIT_TEST(it_lives_in_its_own_memory), UNIT_TEST(there_is_room_for_what_is_thread_local),
+UNIT_MAIN(UNIT_TEST(a_thread_has_the_number_that_tools_show), UNIT_TEST(there_is_one_at_a_time),
+          UNIT_TEST(it_takes_no_signals_and_the_caller_does), UNIT_TEST(it_lives_in_its_own_memory),
+          UNIT_TEST(there_is_room_for_what_is_thread_local),
           UNIT_TEST(without_memory_there_is_none), UNIT_TEST(a_wait_ends_with_its_time),
           UNIT_TEST(a_wait_is_no_work), UNIT_TEST(a_child_has_one_of_its_own),
           UNIT_TEST(a_copy_that_nobody_told_of), UNIT_TEST(the_programs_own_threads_are_known))

@@ -33,6 +33,7 @@ static int may_act(int signal, const struct sigaction *wanted, struct sigaction 
 #include <sys/wait.h>
 
 uint32_t real_process_id(void) { return (uint32_t)getpid(); }
+uint32_t real_thread_id(void) { return (uint32_t)syscall(SYS_gettid); }
 
 #if defined(__x86_64__)
 enum { TELLS_CODE = true, TELLS_ACCESS = true };

@@ -113,10 +113,10 @@ static void a_small_file_is_read_as_a_text(void **state)
 
     (void)state;
     memset(text, 'x', sizeof text);
-    assert_int_equal(linux_read_file(path, text, sizeof text - 1), 6);
+    assert_int_equal(read_file(path, text, sizeof text - 1), 6);
     assert_string_equal(text, "012345");
     assert_int_equal(text[7], 'x');
-    assert_int_equal(linux_read_file("/no/such/file", text, sizeof text), 0);
+    assert_int_equal(read_file("/no/such/file", text, sizeof text), 0);
     assert_string_equal(text, "");
 }
 
@@ -128,7 +128,7 @@ static void files_are_read_where_standard_input_is_closed(void **state)
 
     (void)state;
     close(STDIN_FILENO);
-    assert_int_equal(linux_read_file(path, text, sizeof text), 4);
+    assert_int_equal(read_file(path, text, sizeof text), 4);
     assert_string_equal(text, "text");
     assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1); /* it is closed again */
 }
