@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 
 enum { INTERRUPTIONS_MAX = 100 };
@@ -20,7 +21,9 @@ static int file_or_none(long result) { return failed(result) ? -1 : (int)result;
 long linux_open(const char *path) { return open_file(path, O_RDONLY); }
 int os_file_create(const char *path)
 {
-    return file_or_none(open_file(path, O_WRONLY | O_CREAT | O_TRUNC));
+    int links = getauxval(AT_SECURE) != 0 ? O_NOFOLLOW : 0;
+
+    return file_or_none(open_file(path, O_WRONLY | O_CREAT | O_TRUNC | links));
 }
 int os_file_open(const char *path) { return file_or_none(linux_open(path)); }
 void os_file_close(int file) { (void)kernel(SYS_close, file); }

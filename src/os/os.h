@@ -113,7 +113,8 @@ uint32_t os_process_id(void);
 uint64_t os_wall_ns(void); /* since 1970 */
 
 /* Files are written by the profiler, and read also to learn what /proc says. -1: it cannot be
- * opened. */
+ * opened. Where the program runs with more rights than its user, who may have laid a link there, no
+ * link is written through. */
 int os_file_create(const char *path);
 int os_file_open(const char *path);
 bool os_file_write(int file, const void *bytes, size_t count);

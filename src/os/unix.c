@@ -220,7 +220,11 @@ static int open_file(const char *path, int flags)
     return file;
 }
 
-int os_file_create(const char *path) { return open_file(path, O_WRONLY | O_CREAT | O_TRUNC); }
+int os_file_create(const char *path)
+{
+    return open_file(path, O_WRONLY | O_CREAT | O_TRUNC | (issetugid() != 0 ? O_NOFOLLOW : 0));
+}
+
 int os_file_open(const char *path) { return open_file(path, O_RDONLY); }
 
 void os_file_close(int file)

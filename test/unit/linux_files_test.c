@@ -63,6 +63,33 @@ static void files_are_made_anew_written_and_read(void **state)
     assert_int_equal(os_file_create("/no/such/folder/file"), -1);
 }
 
+/* The name of a profile can be guessed, and the folder be the user's. */
+static void a_program_with_more_rights_writes_through_no_link(void **state)
+{
+    char path[] = "/tmp/prairie-linux-XXXXXX", link[64];
+    int file = mkstemp(path);
+
+    (void)state;
+    assert_int_equal(write(file, "text", 4), 4);
+    close(file);
+    snprintf(link, sizeof link, "%s-link", path);
+    assert_int_equal(symlink(path, link), 0);
+    tell(0, AT_SECURE, 1);
+    assert_int_equal(os_file_create(link), -1);
+    expect_file(path, "text");
+    file = os_file_create(path);
+    assert_true(file >= 0);
+    os_file_close(file);
+    tell(0, AT_SECURE, 0);
+    file = os_file_create(link);
+    assert_true(file >= 0);
+    assert_true(os_file_write(file, "more", 4));
+    os_file_close(file);
+    expect_file(path, "more");
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(unlink(path), 0);
+}
+
 static void a_file_is_moved_in_pieces(void **state)
 {
     const char *path = file_of("");
@@ -201,8 +228,9 @@ static void pages_are_counted_from_the_file(void **state)
     assert_int_equal(os_own_bytes(), 0);
 }
 
-UNIT_MAIN(UNIT_TEST(files_are_made_anew_written_and_read), UNIT_TEST(a_file_is_moved_in_pieces),
-          UNIT_TEST(interruptions_are_borne_but_not_for_ever),
+UNIT_MAIN(UNIT_TEST(files_are_made_anew_written_and_read),
+          UNIT_TEST(a_program_with_more_rights_writes_through_no_link),
+          UNIT_TEST(a_file_is_moved_in_pieces), UNIT_TEST(interruptions_are_borne_but_not_for_ever),
           UNIT_TEST(a_small_file_is_read_as_a_text),
           UNIT_TEST(files_are_read_where_standard_input_is_closed),
           UNIT_TEST(links_are_told_as_far_as_there_is_room),
