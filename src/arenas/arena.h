@@ -105,12 +105,14 @@ struct arena {
     uint64_t manual_taken;             /* statistics: all of them so far */
     size_t active_pages;               /* A2; atomic: programs read it */
     struct extents *extents;           /* of one whose memory the program supplies (extents.h) */
+    size_t grow_limit;                 /* that the program set for extents; 0: none */
     uint32_t threads;                  /* atomic: bound to it */
     uint32_t times_destroyed;          /* atomic */
     uint32_t staggered;                /* of the blocks of manual_large */
     uint32_t purged_pages;             /* A4 */
     uint32_t purged_pages_most;        /* as far as the wish for huge pages knows of them */
-    char name[32];                     /* that the program gave it; under the control tree's lock */
+    char name[32]; /* that the program gave it; under the control tree's lock, cleared while the
+                      number is free */
 };
 
 /* So many more pages are active; 0 - pages: so many fewer. Under the arena's lock. */

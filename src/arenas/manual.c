@@ -214,6 +214,7 @@ struct extent_hooks *arena_set_hooks(struct arena *arena, struct extent_hooks *h
         RELAXED_STORE(arena->extents->hooks, hooks);
         hooks_version = ++arena->extents->hooks_version;
     } else if (hooks != before) {
+        if (arena->grow_limit != 0) extents_limit_growth(made, arena->grow_limit);
         RELAXED_STORE(arena->extents, made);
         made = NULL;
     }
@@ -357,6 +358,7 @@ static void become_past(struct arena *arena)
     }
     past_arenas.manual_taken += arena->manual_taken;
     arena->manual_taken = 0;
+    arena->grow_limit = 0;
     lock_numbers_add(&past_arenas.lock, lock_numbers(&arena->lock));
     lock_forget_numbers(&arena->lock);
     RELAXED_STORE(past_arenas.count, past_arenas.count + 1);

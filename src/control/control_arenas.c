@@ -1,8 +1,8 @@
 /* control_arenas.c - arenas: which there are, their names, and how they give memory back.
  *
- * Free pages are shared by all arenas that the library makes by itself. So what jemalloc sets for
- * each arena (how long pages stay dirty, from what size on they do not) is one value here: whoever
- * sets it for one of these arenas sets it for all.
+ * Free pages are shared by all arenas but those with hooks. So what jemalloc sets for each arena
+ * (how long pages stay dirty, from what size on they do not) is one value here: whoever sets it for
+ * one of these arenas sets it for all. How long they stay in one with hooks is its own.
  * SPDX-License-Identifier: MIT
  */
 #include "../arenas/decay.h"
@@ -129,9 +129,52 @@ static bool is_there(size_t index)
     return kind == CONTROL_ARENA_ONE || kind == CONTROL_ARENA_SUM;
 }
 
+/* Where an arena with hooks keeps it; NULL: it has no hooks. Under its lock. */
+static intptr_t *kept_decay(struct arena *arena, enum option option)
+{
+    if (arena->extents == NULL) return NULL;
+    return option == OPTION_DIRTY_DECAY_MS ? &arena->extents->dirty_decay_ms
+                                           : &arena->extents->muzzy_decay_ms;
+}
+
+intptr_t control_arena_decay(size_t index, enum option option)
+{
+    struct arena *arena = placed_arena_if_made(index);
+    intptr_t decay_ms = (intptr_t)option_value(option);
+    const intptr_t *kept;
+
+    if (arena == NULL) return decay_ms;
+    lock_take(&arena->lock);
+    kept = kept_decay(arena, option);
+    if (kept != NULL) decay_ms = *kept;
+    lock_give(&arena->lock);
+    return decay_ms;
+}
+
+/* False: the arena has no hooks. */
+static bool serve_kept_decay(struct arena *arena, struct control_call *call, enum option option)
+{
+    intptr_t *kept;
+    bool is_kept;
+
+    lock_take(&arena->lock);
+    kept = kept_decay(arena, option);
+    is_kept = kept != NULL;
+    if (is_kept) {
+        call->old.ssize = *kept;
+        if (call->writes) *kept = call->new_value.ssize;
+    }
+    lock_give(&arena->lock);
+    return is_kept;
+}
+
 int serve_arena_decay(struct control_call *call, enum option option)
 {
-    return is_there(call->index[0]) ? serve_decay(call, option) : EFAULT;
+    struct arena *arena;
+
+    if (!is_there(call->index[0]) || (call->writes && call->new_value.ssize < -1)) return EFAULT;
+    arena = placed_arena_if_made(call->index[0]);
+    return arena != NULL && serve_kept_decay(arena, call, option) ? 0 : serve_option(call, option);
 }
 
 int serve_arena_option(struct control_call *call, enum option option)
@@ -139,46 +182,34 @@ int serve_arena_option(struct control_call *call, enum option option)
     return is_there(call->index[0]) ? serve_option(call, option) : EFAULT;
 }
 
-/* False: the arena has no hooks. */
-static bool serve_grow_limit_of(struct arena *arena, struct control_call *call)
-{
-    struct extents *extents;
-
-    lock_take(&arena->lock);
-    extents = arena->extents;
-    if (extents != NULL) {
-        call->old.size = extents->grow_limit;
-        if (call->writes) extents_limit_growth(extents, call->new_value.size);
-    }
-    lock_give(&arena->lock);
-    return extents != NULL;
-}
-
 /* The longest extent that an arena asks its hooks for ahead of need. Without hooks the value is
- * kept and has no effect: the heap grows by what is missing, and by at most 64 MiB ahead of
- * need. */
+ * kept for those that may come, and has no effect: the heap grows by what is missing, and by at
+ * most 64 MiB ahead of need. */
 int serve_grow_limit(struct control_call *call)
 {
-    static size_t limit; /* under control_lock; 0: none was set */
-    size_t index = call->index[0];
-    struct arena *arena = made_arena_at(index);
+    size_t index = call->index[0], limit = call->new_value.size;
+    struct arena *arena;
 
     if (!option_is_set(OPTION_RETAIN)) return ENOENT;
     if (control_arena_kind(index) != CONTROL_ARENA_ONE) return EFAULT;
+    if (call->writes && (limit < page_bytes() || limit == SIZE_MAX)) return EFAULT;
+    arena = placed_arena((unsigned)index);
+    if (arena == NULL) return EAGAIN;
+    lock_take(&arena->lock);
+    call->old.size =
+        arena->grow_limit != 0 ? arena->grow_limit : lextent_bytes(lextent_count() - 1);
+    if (arena->extents != NULL) call->old.size = arena->extents->grow_limit;
     if (call->writes) {
-        if (call->new_value.size < page_bytes() || call->new_value.size == SIZE_MAX) return EFAULT;
-        call->new_value.size = step_bytes(last_step_below(call->new_value.size, step_count()));
+        arena->grow_limit = step_bytes(last_step_below(limit, step_count()));
+        if (arena->extents != NULL) extents_limit_growth(arena->extents, arena->grow_limit);
     }
-    if (arena != NULL && serve_grow_limit_of(arena, call)) return 0;
-    lock_take(&control_lock);
-    call->old.size = limit != 0 ? limit : lextent_bytes(lextent_count() - 1);
-    if (call->writes) limit = call->new_value.size;
-    lock_give(&control_lock);
+    lock_give(&arena->lock);
     return 0;
 }
 
-/* Those whose memory the program supplies have free pages of their own. */
-static void purge_manual(size_t index, bool all)
+/* Those whose memory the program supplies have free pages of their own. What caches and depots hold
+ * for them has to be back there first. */
+static void purge_supplied(size_t index, bool all)
 {
     for (size_t i = all ? 0 : index; i < (all ? arenas_end() : index + 1); i++) {
         struct arena *arena = made_arena_at(i);
@@ -191,8 +222,8 @@ int serve_purge(struct control_call *call)
     size_t index = call->index[0];
 
     if (!is_there(index)) return 0;
-    purge_manual(index, control_arena_kind(index) == CONTROL_ARENA_SUM);
     (void)prairie_purge();
+    purge_supplied(index, control_arena_kind(index) == CONTROL_ARENA_SUM);
     return 0;
 }
 

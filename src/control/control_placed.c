@@ -19,12 +19,11 @@
 int serve_hooks(struct control_call *call)
 {
     size_t index = call->index[0];
-    bool is_automatic = index < arena_limit;
     struct extent_hooks *before;
     struct arena *arena;
 
-    if (!is_automatic && control_arena_kind(index) != CONTROL_ARENA_ONE) return EFAULT;
-    arena = made_arena_at(is_automatic ? max_size(index, arena_first) : index);
+    if (index >= arena_limit && control_arena_kind(index) != CONTROL_ARENA_ONE) return EFAULT;
+    arena = placed_arena_if_made(index);
     call->old.pointer = arena != NULL ? arena_hooks(arena) : extent_hooks_unset();
     if (!call->writes || call->new_value.pointer == call->old.pointer) return 0;
     if (call->new_value.pointer == NULL) return EFAULT;

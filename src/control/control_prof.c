@@ -1,4 +1,5 @@
-/* control_prof.c - samples of allocations, and what the calling thread took and gave back.
+/* control_prof.c - profiles, functions of the program that see samples, and the calling thread's
+ * name and switch.
  *
  * Without prof:true the names are there, as in a jemalloc that was built to profile: what is asked
  * is answered with "off", and what would need samples is refused with ENOENT.

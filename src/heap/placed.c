@@ -17,6 +17,11 @@ struct arena *placed_arena(unsigned index)
                                : manual_arena_at(index);
 }
 
+struct arena *placed_arena_if_made(size_t index)
+{
+    return made_arena_at(index < arena_limit ? max_size(index, arena_first) : index);
+}
+
 /* ---- all at once ---- */
 
 void placed_reset(struct arena *arena)

@@ -189,8 +189,58 @@ static void free_pages_of_hooks_are_counted(const struct check *check)
         runs += stat(arena, leaf);
     }
     assert_int_equal(runs, 1);
+    give(take(100, flags), flags); /* its slab may be kept empty until the purge */
+    assert_int_equal(call_arena(arena, "purge"), 0);
+    assert_int_equal(stat(arena, "pdirty"), 0);
     assert_true(stat(0, "pactive") <= first + 1); /* the extent is not the first arena's */
     assert_int_equal(stat(0, "large.nmalloc"), first_taken);
+    assert_int_equal(call_arena(arena, "destroy"), 0);
+}
+
+static intptr_t decay_ms(const char *name) { return (intptr_t)read_number(name, sizeof(intptr_t)); }
+
+static int set_decay(const char *name, intptr_t ms)
+{
+    return control(name, NULL, NULL, &ms, sizeof ms);
+}
+
+/* What hooks supply is purged when somebody asks, and no longer because of it elsewhere. */
+static void an_arena_with_hooks_has_its_own_decay(const struct check *check)
+{
+    static const char *const leaves[] = { "dirty_decay_ms", "muzzy_decay_ms" };
+    static extent_hooks_t hooks;
+    extent_hooks_t *table = &hooks;
+    size_t length = sizeof usual_hooks;
+    unsigned arena = create_arena();
+
+    (void)check;
+    assert_int_equal(control(of_arena(arena, "extent_hooks"), &usual_hooks, &length, NULL, 0), 0);
+    hooks = *usual_hooks;
+    hooks.alloc = alloc_used;
+    assert_int_equal(control(of_arena(arena, "extent_hooks"), NULL, NULL, &table, sizeof table), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        char all[80], shown[80];
+        intptr_t before;
+
+        snprintf(all, sizeof all, "arenas.%s", leaves[i]);
+        snprintf(shown, sizeof shown, "stats.arenas.%u.%s", arena, leaves[i]);
+        before = decay_ms(all);
+        assert_int_equal(decay_ms(of_arena(arena, leaves[i])), before);
+        assert_int_equal(set_decay(of_arena(arena, leaves[i]), -2), EFAULT);
+        assert_int_equal(set_decay(of_arena(arena, leaves[i]), -1), 0);
+        assert_true(decay_ms(of_arena(arena, leaves[i])) == -1);
+        next_epoch();
+        assert_true(decay_ms(shown) == -1);
+        assert_int_equal(decay_ms(all), before);
+        assert_int_equal(decay_ms(of_arena(0, leaves[i])), before);
+        assert_int_equal(set_decay(of_arena(0, leaves[i]), before + 1), 0);
+        assert_int_equal(decay_ms(all), before + 1);
+        assert_true(decay_ms(of_arena(arena, leaves[i])) == -1);
+        assert_int_equal(set_decay(all, before), 0);
+    }
+    assert_int_equal(call_arena(arena, "destroy"), 0);
+    assert_int_equal(create_arena(), arena);
+    assert_int_equal(decay_ms(of_arena(arena, leaves[0])), decay_ms("arenas.dirty_decay_ms"));
     assert_int_equal(call_arena(arena, "destroy"), 0);
 }
 
@@ -609,6 +659,8 @@ int main(void)
               "large calls are counted with their arena");
     check_add((struct check){ .run = free_pages_of_hooks_are_counted },
               "free pages of hooks are counted");
+    check_add((struct check){ .run = an_arena_with_hooks_has_its_own_decay },
+              "an arena with hooks has a decay of its own");
 #ifdef MADV_DONTFORK
     check_add((struct check){ .run = pages_of_the_usual_hooks_come_back_as_they_were },
               "pages of the usual hooks come back as they were");

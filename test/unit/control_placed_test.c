@@ -313,6 +313,38 @@ static void a_bound_thread_follows_the_hooks_of_its_arena(void **state)
     assert_false(thread_front()->cache->front.keeps_runs);
 }
 
+/* What is asked for ahead of need is bounded by what was set before the hooks, too, and in that arena
+ * alone. */
+static void growth_is_limited_before_there_are_hooks(void **state)
+{
+    struct arena *arena = hooked_arena(), *other;
+    unsigned index = arena->index;
+    size_t page = page_bytes(), usual;
+
+    (void)state;
+    usual = read_size(leaf_of(0, "retain_grow_limit"));
+    assert_int_equal(read_size(leaf_of(index, "retain_grow_limit")), arena->extents->grow_limit);
+    assert_true(placed_destroy(arena));
+    assert_int_equal(read_number("arenas.create"), index);
+    assert_int_equal(read_size(leaf_of(index, "retain_grow_limit")), usual);
+    assert_int_equal(write_size(leaf_of(index, "retain_grow_limit"), 8 * page), 0);
+    assert_int_equal(read_size(leaf_of(index, "retain_grow_limit")), 8 * page);
+    assert_int_equal(read_size(leaf_of(0, "retain_grow_limit")), usual);
+    assert_int_equal(write_hooks(index, &test_hooks), 0);
+    assert_int_equal(read_size(leaf_of(index, "retain_grow_limit")), 8 * page);
+    seen.largest = 0;
+    prairie_free(prairie_mallocx(5 * page, MALLOCX_ARENA(index)));
+    assert_int_equal(seen.largest, 8 * page);
+    assert_int_equal(write_size(leaf_of(index, "retain_grow_limit"), 16 * page), 0);
+    assert_int_equal(arena->extents->grow_limit, 16 * page);
+    assert_true(placed_destroy(arena));
+    assert_int_equal(read_number("arenas.create"), index); /* its number is given out anew */
+    assert_int_equal(read_size(leaf_of(index, "retain_grow_limit")), usual);
+    other = manual_arena_at(index);
+    assert_int_equal(write_hooks(index, &test_hooks), 0);
+    assert_int_equal(other->extents->next_bytes, 2 * MiB);
+}
+
 /* An arena with hooks that there is no memory for is not made. */
 static void no_arena_is_made_without_its_hooks(void **state)
 {
@@ -409,6 +441,7 @@ UNIT_MAIN(UNIT_TEST(a_thread_is_bound_to_an_arena_that_is_there),
           UNIT_TEST(caches_are_named_by_number), UNIT_TEST(hooks_are_what_they_were_set_to),
           UNIT_TEST(the_first_arena_gets_hooks_before_its_first_block),
           UNIT_TEST(a_bound_thread_follows_the_hooks_of_its_arena),
+          UNIT_TEST(growth_is_limited_before_there_are_hooks),
           UNIT_TEST(no_arena_is_made_without_its_hooks),
           UNIT_TEST(resets_and_ends_are_for_manual_arenas),
           UNIT_TEST(active_pages_are_those_of_the_statistics))
