@@ -158,12 +158,12 @@ void sampler_pass_back(struct sampler *sampler, unsigned class_index, unsigned c
 }
 
 /* 1 - exp(-x), with x = bytes / period: by halving x until the series is short. */
-double sampler_probability(size_t bytes)
+double sampler_probability(size_t bytes, uint64_t period)
 {
-    double x = (double)bytes / (double)max_size(sampler_period(), 1), less = 0, term;
+    double x = (double)bytes / (double)period, less = 0, term;
     unsigned halvings = 0;
 
-    if (sampler_period() <= 1 || x > 40) return 1;
+    if (period <= 1 || x > 40) return 1;
     while (x > 0.05) {
         x /= 2;
         halvings++;

@@ -27,8 +27,8 @@ struct sampler {
 /* Means of the gaps. 1 and less: every block is sampled. */
 void sampler_set_period(uint64_t bytes);
 uint64_t sampler_period(void);
-/* The probability that a block of that many bytes is sampled. */
-double sampler_probability(size_t bytes);
+/* The probability that a block of that many bytes is sampled with that period. */
+double sampler_probability(size_t bytes, uint64_t period);
 /* For tests: where random numbers start from. */
 void sampler_set_seed(uint64_t seed);
 

@@ -64,10 +64,9 @@ static bool dump_turn(void)
     return false;
 }
 
-void profile_forget_dump(void)
-{
-    __atomic_store_n(&profile.dumping, (uintptr_t)0, __ATOMIC_RELEASE);
-}
+static void end_turn(void) { __atomic_store_n(&profile.dumping, (uintptr_t)0, __ATOMIC_RELEASE); }
+
+void profile_forget_dump(void) { end_turn(); }
 
 enum profile_prefix profile_set_prefix(const char *prefix)
 {
@@ -76,7 +75,7 @@ enum profile_prefix profile_set_prefix(const char *prefix)
     if (length >= sizeof profile.prefix) return PREFIX_TOO_LONG;
     if (!dump_turn()) return PREFIX_IN_USE;
     __builtin_memcpy(profile.prefix, prefix, length + 1);
-    profile_forget_dump();
+    end_turn();
     return PREFIX_SET;
 }
 
@@ -89,12 +88,12 @@ static NOINLINE bool report_leaks(const struct profile_snapshot *snapshot)
     struct report line = { .write = report_to_error };
 
     for (size_t i = 0; i < snapshot->site_count; i++) {
-        double count =
-            1 / sampler_probability(snapshot->site[i].bytes) * (double)snapshot->site[i].live;
+        const struct profile_snapshot_site *site = &snapshot->site[i];
+        double count = (double)site->live / sampler_probability(site->bytes, snapshot->period);
 
         blocks += count;
-        bytes += count * (double)snapshot->site[i].bytes;
-        contexts += snapshot->site[i].live > 0;
+        bytes += count * (double)site->bytes;
+        contexts += site->live > 0;
     }
     if (contexts == 0) return false;
     report_print(&line,
@@ -139,7 +138,7 @@ static bool dump(const char *path, char reason, bool *leaks)
         if (tells_leaks) *leaks = report_leaks(&snapshot);
         os_release(snapshot.memory);
     }
-    profile_forget_dump();
+    end_turn();
     if (written) sampling_tell_dumped(path);
     return written;
 }
@@ -212,11 +211,12 @@ static void set_period(unsigned lg_sample)
     sampler_set_period((uint64_t)1 << lg_sample);
 }
 
+/* In this order: a dump that finds the new period finds no samples of the one before. */
 void profile_reset(unsigned lg_sample)
 {
+    samples_reset();
     set_period(lg_sample);
     if (sampler_here() != NULL) counting_pass_back((struct counting_front *)thread_front());
-    samples_reset();
 }
 
 bool profile_start(void)

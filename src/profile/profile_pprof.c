@@ -236,7 +236,7 @@ static void write_sample(const struct profile_snapshot *snapshot, const struct l
                          const struct profile_snapshot_site *site)
 {
     struct message message = { .used = 0 }, part = { .used = 0 };
-    double weight = 1 / sampler_probability(site->bytes);
+    double weight = 1 / sampler_probability(site->bytes, snapshot->period);
     double taken = weight * (double)site->taken, live = weight * (double)site->live;
 
     for (uint32_t at = 0; at < site->depth; at++)

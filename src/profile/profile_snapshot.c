@@ -87,8 +87,9 @@ static bool get_memory(struct profile_snapshot *snapshot)
 
 bool profile_snapshot_take(struct profile_snapshot *snapshot)
 {
-    *snapshot = (struct profile_snapshot){ .period = sampler_period() };
+    *snapshot = (struct profile_snapshot){ .site_count = 0 };
     if (!get_memory(snapshot)) return false;
+    snapshot->period = sampler_period(); /* before the samples: see profile_reset */
     if (!samples_visit(copy_site, snapshot)) {
         os_release(snapshot->memory);
         return false;

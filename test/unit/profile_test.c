@@ -137,7 +137,7 @@ static struct profile_snapshot snapshot_of_three(struct profile_out *out)
     static uintptr_t sorted[8];
 
     assert_true(heap_start());
-    sampler_set_period(1000000);
+    sampler_set_period(1000); /* it was changed after the snapshot */
     fake_file(file, FILE_BYTES);
     return (struct profile_snapshot){
         .site = three_sites,

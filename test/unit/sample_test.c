@@ -10,13 +10,18 @@
 static void the_probability_is_that_of_the_process(void **state)
 {
     (void)state;
-    sampler_set_period(1000);
-    assert_true(sampler_probability(1) > 0.0009994 && sampler_probability(1) < 0.0009996);
-    assert_true(sampler_probability(1000) > 0.632120 && sampler_probability(1000) < 0.632121);
-    assert_true(sampler_probability(5000) > 0.993262 && sampler_probability(5000) < 0.993263);
-    assert_true(sampler_probability(100000) == 1);
-    sampler_set_period(1);
-    assert_true(sampler_probability(1) == 1);
+    assert_true(sampler_probability(1, 1000) > 0.0009994);
+    assert_true(sampler_probability(1, 1000) < 0.0009996);
+    assert_true(sampler_probability(1000, 1000) > 0.632120);
+    assert_true(sampler_probability(1000, 1000) < 0.632121);
+    assert_true(sampler_probability(5000, 1000) > 0.993262);
+    assert_true(sampler_probability(5000, 1000) < 0.993263);
+    assert_true(sampler_probability(100000, 1000) == 1);
+    assert_true(sampler_probability(1, 1) == 1);
+    assert_true(sampler_probability(1, 0) == 1);
+    /* Longer than a size has bits for, on 32. */
+    assert_true(sampler_probability(MiB, (uint64_t)1 << 40) > 0.9e-6);
+    assert_true(sampler_probability(MiB, (uint64_t)1 << 40) < 1e-6);
 }
 
 static void gaps_are_exponential(void **state)

@@ -24,7 +24,7 @@ struct estimate {
 static inline void add_site(const struct site *site, void *context)
 {
     struct estimate *estimate = context;
-    double probability = sampler_probability(site->bytes);
+    double probability = sampler_probability(site->bytes, sampler_period());
     double block = (double)site->bytes / probability;
 
     estimate->blocks += (double)site->taken / probability;
