@@ -37,7 +37,7 @@ struct text {
 enum verdict { PAIR_SET, PAIR_UNKNOWN, VALUE_UNKNOWN, VALUE_OUT_OF_RANGE };
 
 /* Where the texts of all sources are kept, so that options that are texts end with a NUL. */
-static char text_room[512] SEALED;
+static char text_room[4096] SPARSE;
 static size_t text_used SEALED;
 static bool not_understood; /* a pair was not, and abort_conf does not forgive it */
 

@@ -22,10 +22,9 @@ extern int mallctl(const char *name, void *old, size_t *old_bytes, void *wanted,
 /* Of the library's own table of symbols, which a stripped one has not got; one that has it has all
  * of these names. */
 static const char *const sealed[] = {
-    "option_values",    "text_room",  "hardening",     "threads_are_hardened",
-    "sealed_is_closed", "class_map",  "page_map",      "slab_shape",
-    "end_hook",         "error_copy", "fault_watcher", "offset_of_sized_free",
-    "sampling_hooks",
+    "option_values", "hardening",     "threads_are_hardened", "sealed_is_closed",
+    "class_map",     "page_map",      "slab_shape",           "end_hook",
+    "error_copy",    "fault_watcher", "offset_of_sized_free", "sampling_hooks",
 };
 /* What the loader closes, in every process. */
 static const char *const constant[] = { "extent_hooks_default", "front_empty", "control_tables" };

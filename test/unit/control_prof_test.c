@@ -244,6 +244,33 @@ static void a_prefix_that_is_too_long_changes_nothing(void **state)
     assert_string_equal(profile.prefix, longest);
 }
 
+static void start_with_prefix(size_t length)
+{
+    char text[1000] = "prof_prefix:";
+
+    memset(text + strlen(text), 'x', length);
+    options_parse(text, "test");
+    start_profile();
+}
+
+/* An option takes as much as the control. */
+static void the_longest_prefix_may_be_an_option(void **state)
+{
+    (void)state;
+    start_with_prefix(767);
+    assert_int_equal(strlen(profile.prefix), 767);
+    assert_string_equal(fake_error_text(), "");
+}
+
+static void an_option_with_a_longer_prefix_is_not_used(void **state)
+{
+    (void)state;
+    start_with_prefix(768);
+    assert_string_equal(profile.prefix, "");
+    assert_string_equal(fake_error_text(),
+                        "prairie: prof_prefix is longer than 767 bytes, and not used\n");
+}
+
 static void a_file_that_is_full_is_told(void **state)
 {
     static char room[16];
@@ -372,6 +399,8 @@ UNIT_MAIN(UNIT_TEST(a_thread_has_the_name_it_was_given),
           UNIT_TEST(switches_are_what_they_were_set_to), UNIT_TEST(without_samples_all_is_off),
           UNIT_TEST(a_reset_may_change_the_period), UNIT_TEST(a_dump_goes_where_it_is_told),
           UNIT_TEST(a_prefix_that_is_too_long_changes_nothing),
+          UNIT_TEST(the_longest_prefix_may_be_an_option),
+          UNIT_TEST(an_option_with_a_longer_prefix_is_not_used),
           UNIT_TEST(a_file_that_is_full_is_told), UNIT_TEST(hooks_are_what_they_were_set_to),
           UNIT_TEST(a_dump_may_switch_the_cache_on), UNIT_TEST(each_reason_has_numbers_of_its_own),
           UNIT_TEST(a_prefix_waits_for_a_dump))

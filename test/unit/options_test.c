@@ -372,7 +372,7 @@ static void a_long_bad_pair_is_cut(void **state)
 
 static void a_text_that_is_too_long_is_refused(void **state)
 {
-    char text[1000] = "prof_prefix:";
+    char text[5000] = "prof_prefix:";
 
     (void)state;
     memset(text + strlen(text), 'x', sizeof text - 1 - strlen(text));
