@@ -222,7 +222,7 @@ OPTION(PROF_LEAK, BOOL, SAMPLER, "prof_leak", 0, 0, 1, "",
 OPTION(PROF_LEAK_ERROR, BOOL, SAMPLER, "prof_leak_error", 0, 0, 1, "",
        "Report leaks when it ends, and exit with 1 when there are any.")
 OPTION(PROF_ACCUM, BOOL, SAMPLER, "prof_accum", 0, 0, 1, "", "Count what was freed, too.")
-OPTION(PROF_BT_MAX, UNSIGNED, SAMPLER_CLIPPED, "prof_bt_max", 128, 1, UINT32_MAX, "",
+OPTION(PROF_BT_MAX, UNSIGNED, SAMPLER_CLIPPED, "prof_bt_max", 128, 1, 128, "",
        "The deepest stack that is recorded.")
 OPTION(PROF_PPROF, BOOL, SAMPLER, "prof_pprof", 0, 0, 1, "",
        "Write files that nobody named in pprof's format, not jeprof's.")

@@ -67,6 +67,7 @@ static void profile_for_leaks(void)
     if (!finds_leaks || option_is_set(OPTION_PROF)) return;
     option_values[OPTION_PROF] = true;
     option_values[OPTION_PROF_GDUMP] = false;
+    option_values[OPTION_LG_PROF_INTERVAL] = (uint64_t)-1;
 }
 
 static void start_profile(void)

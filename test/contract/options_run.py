@@ -25,7 +25,7 @@ NUMBERS = {"limit_soft": 100 << 20, "limit_hard": 200 << 20, "reserve_min": 1 <<
 CLIPPED = {"max_background_threads", "tcache_nslots_small_min", "tcache_nslots_small_max", "tcache_nslots_large",
            "tcache_gc_incr_bytes", "hpa_slab_max_alloc", "lg_prof_sample", "prof_bt_max"}
 TEXT = "two words"
-TEXT_BYTES = 512  # all texts of all sources have this room
+TEXT_BYTES = 4096  # all texts of all sources have this room
 failures = 0
 
 

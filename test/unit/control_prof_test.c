@@ -244,6 +244,16 @@ static void a_prefix_that_is_too_long_changes_nothing(void **state)
     assert_string_equal(profile.prefix, longest);
 }
 
+/* What is read back is what is obeyed. */
+static void stacks_are_as_deep_as_the_option_says(void **state)
+{
+    (void)state;
+    assert_int_equal(option_rows[OPTION_PROF_BT_MAX].most, UNWIND_DEPTH_MAX);
+    options_parse("prof_bt_max:256", "test");
+    assert_int_equal(option_value(OPTION_PROF_BT_MAX), UNWIND_DEPTH_MAX);
+    assert_string_equal(fake_error_text(), "");
+}
+
 static void start_with_prefix(size_t length)
 {
     char text[1000] = "prof_prefix:";
@@ -399,6 +409,7 @@ UNIT_MAIN(UNIT_TEST(a_thread_has_the_name_it_was_given),
           UNIT_TEST(switches_are_what_they_were_set_to), UNIT_TEST(without_samples_all_is_off),
           UNIT_TEST(a_reset_may_change_the_period), UNIT_TEST(a_dump_goes_where_it_is_told),
           UNIT_TEST(a_prefix_that_is_too_long_changes_nothing),
+          UNIT_TEST(stacks_are_as_deep_as_the_option_says),
           UNIT_TEST(the_longest_prefix_may_be_an_option),
           UNIT_TEST(an_option_with_a_longer_prefix_is_not_used),
           UNIT_TEST(a_file_that_is_full_is_told), UNIT_TEST(hooks_are_what_they_were_set_to),
