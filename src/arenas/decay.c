@@ -359,7 +359,7 @@ static bool note_shrinking(void)
     bool shrunk;
 
     /* What opened meanwhile may have made that too little. */
-    if (used <= peak / SHRUNK_TO) used = page_heaps_count().used;
+    if (used <= peak / SHRUNK_TO) used = page_heaps_used();
     shrunk = used <= peak / SHRUNK_TO;
     RELAXED_STORE(decay.peak_pages, shrunk ? used : peak);
     return shrunk;

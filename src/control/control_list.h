@@ -17,8 +17,7 @@ LEAF("version", TEXT, READ, GIVE(text, JEMALLOC_RELEASE))
 LEAF("epoch", U64, HEAP_BOTH, serve_epoch(call))
 LEAF("background_thread", BOOL, HEAP_BOTH, serve_option(call, OPTION_BACKGROUND_THREAD))
 LEAF("max_background_threads", SIZE, BOTH, serve_thread_limit(call))
-LEAF("approximate_stats.active", SIZE, READ,
-     GIVE(size, heap_start() ? limits_count_pages().held_bytes : 0))
+LEAF("approximate_stats.active", SIZE, READ, GIVE(size, heap_start() ? limits_held_bytes() : 0))
 LEAF("stats.mutexes.reset", ACTION, HEAP, serve_locks_reset())
 
 /* How the library was built. */

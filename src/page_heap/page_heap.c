@@ -83,19 +83,18 @@ struct page_heap *page_heap_for(unsigned arena_index, unsigned arena_count)
     return &page_heap[number];
 }
 
-struct page_counts page_heaps_count(void)
+size_t page_heaps_used(void)
 {
-    struct page_counts counts = { 0, 0 };
+    size_t pages = 0;
 
     for (unsigned i = 0; i < page_heap_count(); i++) {
         struct page_heap *heap = &page_heap[i];
 
         lock_take(&heap->lock);
-        counts.used += page_heap_used_pages(heap);
-        counts.dirty += heap->free_pages[FREE_DIRTY];
+        pages += page_heap_used_pages(heap);
         lock_give(&heap->lock);
     }
-    return counts;
+    return pages;
 }
 
 void page_heaps_follow_limits(void)

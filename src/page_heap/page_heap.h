@@ -171,11 +171,8 @@ void page_heap_start(struct page_heap *heap);
 void page_heaps_start(void);
 void page_heaps_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk);
 
-struct page_counts {
-    size_t used, dirty; /* pages that somebody holds, and free ones */
-};
-/* Of all, one after the other, each under its lock. */
-struct page_counts page_heaps_count(void);
+/* Pages that somebody holds: of all, one after the other, each under its lock. */
+size_t page_heaps_used(void);
 /* As of a moment ago, without the locks: of one, and of all. */
 INLINE_READS_UNLOCKED size_t page_heap_free_now(const struct page_heap *heap, unsigned kind)
 {

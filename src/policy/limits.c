@@ -41,12 +41,9 @@ void limits_set_hard(size_t bytes)
 /* ---- measures ---- */
 
 /* Vast blocks are no runs. */
-struct limits_pages limits_count_pages(void)
+size_t limits_held_bytes(void)
 {
-    struct page_counts counts = page_heaps_count();
-    size_t held_bytes = (counts.used << space.page_shift) + RELAXED_LOAD(commit.vast_bytes);
-
-    return (struct limits_pages){ held_bytes, counts.dirty << space.page_shift };
+    return (page_heaps_used() << space.page_shift) + RELAXED_LOAD(commit.vast_bytes);
 }
 
 static size_t free_bytes(unsigned kind) { return page_heaps_free_now(kind) << space.page_shift; }

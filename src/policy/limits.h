@@ -43,12 +43,9 @@ struct limits {
 
 extern PRIVATE struct limits limits;
 
-/* In pages that somebody holds, vast blocks with them, and in free ones that are dirty. */
-struct limits_pages {
-    size_t held_bytes, dirty_bytes;
-};
-/* Takes the lock of each page heap, one after the other. */
-struct limits_pages limits_count_pages(void);
+/* In pages that somebody holds, and vast blocks. Takes the lock of each page heap, one after the
+ * other. */
+size_t limits_held_bytes(void);
 
 /* Below, `bytes` of 0 or SIZE_MAX mean that there is no limit. */
 void limits_set_soft(size_t bytes);

@@ -7,8 +7,8 @@
 #include "../base/port.h"
 #include "../base/report.h"
 #include "../cache/thread.h"
-#include "../policy/limits.h"
 #include "../sample/sampling.h"
+#include "../space/commit.h"
 
 /* How long a dump waits for another one to end. */
 enum { TURNS_MAX = 200, TURN_MS = 5 };
@@ -164,12 +164,10 @@ static void poll_interval(void)
     (void)dump(NULL, 'i', NULL);
 }
 
-/* The region opens further ahead than what was ever held. */
+/* The region opens further ahead than what was ever held. As of a moment ago: all threads ask. */
 static size_t touched_bytes_now(void)
 {
-    struct limits_pages pages = limits_count_pages();
-
-    return pages.held_bytes + pages.dirty_bytes;
+    return (commit_taken_pages() << space.page_shift) + RELAXED_LOAD(commit.vast_bytes);
 }
 
 static void poll_peak(void)

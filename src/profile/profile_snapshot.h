@@ -32,7 +32,7 @@ struct profile_snapshot {
     size_t mapping_count;
     char *paths;
     struct profile_out *out; /* room for one */
-    uint64_t period; /* that the samples were taken with */
+    uint64_t period;         /* that the samples were taken with */
 };
 
 /* False: no memory, or the samples are locked by whom a signal interrupted. Its memory is the

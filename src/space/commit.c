@@ -15,8 +15,7 @@ void commit_add_heap(const size_t *open_pages, const size_t *clean_pages)
     __atomic_store_n(&commit.heap_count, commit.heap_count + 1, __ATOMIC_RELEASE);
 }
 
-/* Pages that were opened and never leased are address space, and so are their records. */
-READS_UNLOCKED size_t commit_used_bytes(void)
+READS_UNLOCKED size_t commit_taken_pages(void)
 {
     unsigned count = __atomic_load_n(&commit.heap_count, __ATOMIC_ACQUIRE);
     size_t taken_pages = 0;
@@ -27,7 +26,13 @@ READS_UNLOCKED size_t commit_used_bytes(void)
 
         taken_pages += open - min_size(clean, open);
     }
-    return bytes_with_records(taken_pages) + RELAXED_LOAD(commit.vast_bytes)
+    return taken_pages;
+}
+
+/* Pages that were opened and never leased are address space, and so are their records. */
+READS_UNLOCKED size_t commit_used_bytes(void)
+{
+    return bytes_with_records(commit_taken_pages()) + RELAXED_LOAD(commit.vast_bytes)
          + RELAXED_LOAD(commit.vast_coming) + RELAXED_LOAD(commit.guarded_bytes)
          + RELAXED_LOAD(commit.record_bytes);
 }

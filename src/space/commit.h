@@ -33,6 +33,8 @@ extern PRIVATE struct commit commit;
  * clean first, so that growth never looks as if something was taken. */
 void commit_add_heap(const size_t *open_pages, const size_t *clean_pages);
 
+/* The pages among it: that somebody holds, or that are dirty. */
+size_t commit_taken_pages(void);
 size_t commit_used_bytes(void);
 INLINE bool commit_is_limited(void)
 {

@@ -171,7 +171,7 @@ static void blocks_older_than_automatic_hooks(void **state)
     for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) prairie_free(blocks[i]);
     (void)prairie_purge();
     (void)prairie_purge();
-    assert_int_equal(page_heaps_count().used, 0);
+    assert_int_equal(page_heaps_used(), 0);
     prairie_check_all();
 }
 

@@ -62,6 +62,24 @@ static void all_wait_for_late_huge_pages(void **state)
     assert_int_equal(huge.backoff, 5);
 }
 
+/* Every thread looks for a peak at each of its slow calls. */
+static void peaks_are_looked_for_without_a_lock(void **state)
+{
+    uint64_t taken[PAGE_HEAPS];
+    size_t peak;
+
+    (void)state;
+    start_heaps();
+    (void)lease_from(0, RUN_PAGES);
+    profile_set_gdump(true);
+    peak = profile.peak_bytes;
+    give_back(lease_from(1, RUN_PAGES));
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) taken[i] = page_heap[i].lock.taken;
+    profile_poll();
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) assert_int_equal(page_heap[i].lock.taken, taken[i]);
+    assert_int_equal(profile.peak_bytes, peak + bytes_of(RUN_PAGES)); /* they are dirty */
+}
+
 static size_t all_dirty(void) { return page_heaps_free_now(FREE_DIRTY); }
 
 /* Free runs of two arenas, and no other lock is taken than that of their page heap. */
@@ -656,10 +674,10 @@ static void a_run_of_another_page_heap_is_found(void **state)
     expect_abort(damage_seam, "prairie: broken invariant: ");
 }
 
-UNIT_MAIN(UNIT_TEST(two_arenas_share_no_lock), UNIT_TEST(no_run_reaches_over_a_seam),
-          UNIT_TEST(runs_come_home), UNIT_TEST(there_are_as_many_as_arenas),
-          UNIT_TEST(a_limit_holds_for_those_to_come), UNIT_TEST(each_has_a_budget),
-          UNIT_TEST(who_purges_passes_by_the_others),
+UNIT_MAIN(UNIT_TEST(peaks_are_looked_for_without_a_lock), UNIT_TEST(two_arenas_share_no_lock),
+          UNIT_TEST(no_run_reaches_over_a_seam), UNIT_TEST(runs_come_home),
+          UNIT_TEST(there_are_as_many_as_arenas), UNIT_TEST(a_limit_holds_for_those_to_come),
+          UNIT_TEST(each_has_a_budget), UNIT_TEST(who_purges_passes_by_the_others),
           UNIT_TEST(who_keeps_nothing_passes_by_the_others),
           UNIT_TEST(what_is_left_over_serves_others), UNIT_TEST(what_is_left_over_serves_batches),
           UNIT_TEST(whoever_looks_sees_all), UNIT_TEST(the_hard_limit_is_of_the_process),

@@ -101,10 +101,12 @@
 #define closing_ms prairie_own_closing_ms
 #define commit prairie_own_commit
 #define commit_add_heap prairie_own_commit_add_heap
+#define commit_taken_pages prairie_own_commit_taken_pages
 #define commit_used_bytes prairie_own_commit_used_bytes
 #define conf_read prairie_own_conf_read
 #define conf_text prairie_own_conf_text
 #define control_arena_count prairie_own_control_arena_count
+#define control_arena_decay prairie_own_control_arena_decay
 #define control_arena_kind prairie_own_control_arena_kind
 #define control_arena_name prairie_own_control_arena_name
 #define control_by_name prairie_own_control_by_name
@@ -323,9 +325,9 @@
 #define limits prairie_own_limits
 #define limits_are_clear prairie_own_limits_are_clear
 #define limits_cores prairie_own_limits_cores
-#define limits_count_pages prairie_own_limits_count_pages
 #define limits_follow_group prairie_own_limits_follow_group
 #define limits_group_is_crowded prairie_own_limits_group_is_crowded
+#define limits_held_bytes prairie_own_limits_held_bytes
 #define limits_know_group prairie_own_limits_know_group
 #define limits_look prairie_own_limits_look
 #define limits_look_for_stalls prairie_own_limits_look_for_stalls
@@ -484,7 +486,6 @@
 #define page_heaps_barred prairie_own_page_heaps_barred
 #define page_heaps_check prairie_own_page_heaps_check
 #define page_heaps_close_tail prairie_own_page_heaps_close_tail
-#define page_heaps_count prairie_own_page_heaps_count
 #define page_heaps_each_lock prairie_own_page_heaps_each_lock
 #define page_heaps_follow_limits prairie_own_page_heaps_follow_limits
 #define page_heaps_have_in_flight prairie_own_page_heaps_have_in_flight
@@ -492,9 +493,11 @@
 #define page_heaps_put_back_in_flight prairie_own_page_heaps_put_back_in_flight
 #define page_heaps_spare_clean prairie_own_page_heaps_spare_clean
 #define page_heaps_start prairie_own_page_heaps_start
+#define page_heaps_used prairie_own_page_heaps_used
 #define page_map prairie_own_page_map
 #define past_arenas prairie_own_past_arenas
 #define placed_arena prairie_own_placed_arena
+#define placed_arena_if_made prairie_own_placed_arena_if_made
 #define placed_destroy prairie_own_placed_destroy
 #define placed_reset prairie_own_placed_reset
 #define pointer_bytes prairie_own_pointer_bytes
