@@ -9,7 +9,7 @@
 #include "sparse.h"
 
 enum { QUIET_LOOKS_MAX = 20, QUIET_LOOKS_MAX_ALONE = 2, SHRUNK_TO = 2 };
-enum { LOOK_MS_MIN = 10, LOOK_MS_MAX = 60000 };
+enum { LOOK_MS_MIN = 10, LOOK_MS_MAX = 60000, LOOK_MS_AT_ONCE = 500 };
 /* So long may the background thread have rights that the program gave up. */
 enum { RIGHTS_MS = 25 };
 /* A kernel that allows no background thread is asked again after so long. */
@@ -120,11 +120,13 @@ static bool background_may_end(void)
     return false;
 }
 
-/* Half of what is not needed goes at each look, twenty times in the span: so the promise holds. */
+/* Half of what is not needed goes at each look, twenty times in the span: so the promise holds.
+ * Where dirty pages go at once, what depots hold is left. */
 static uint64_t look_ms(void)
 {
     int64_t decay_ms = option_decay_ms();
 
+    if (decay_ms == 0) return LOOK_MS_AT_ONCE;
     if (decay_ms < 0 || decay_ms > (int64_t)QUIET_LOOKS_MAX * LOOK_MS_MAX) return LOOK_MS_MAX;
     return max_size((size_t)decay_ms / QUIET_LOOKS_MAX, LOOK_MS_MIN);
 }

@@ -254,14 +254,16 @@ bool purge_wants_background(void)
     return wants && !nothing_may_stay();
 }
 
+/* It leaves alone what is not worth a pass. */
 bool purge_rests_on_background(void)
 {
+    size_t least = pages_for(PURGE_WORTH_BYTES) - 1;
     bool rests = false;
 
     for (unsigned i = 0; i < page_heap_count(); i++) {
         struct budget budget = budget_of(&page_heap[i], false);
 
-        rests |= !budget.took_nothing && budget.dirty > budget.most;
+        rests |= !budget.took_nothing && budget.dirty > max_size(budget.most, least);
     }
     return rests && option_decay_ms() >= 0;
 }

@@ -150,7 +150,7 @@ static void looks_are_as_frequent_as_the_span_is_short(void **state)
         unsigned look_ms;
     } rows[] = { { "dirty_decay_ms:10000", 500 },
                  { "dirty_decay_ms:100", 10 },
-                 { "dirty_decay_ms:0", 10 },
+                 { "dirty_decay_ms:0", 500 },
                  { "dirty_decay_ms:-1", 60000 },
                  { "dirty_decay_ms:86400000", 60000 } };
 

@@ -430,6 +430,25 @@ static void the_helper_meets_a_kernel_that_refuses(void **state)
     check_arenas();
 }
 
+static void end_when_it_stays(void)
+{
+    if (++looks == 1000) inside_tell_background_to_end();
+}
+
+/* A few dirty pages that are worth no call, left where nothing may stay. */
+static void what_is_worth_no_pass_does_not_keep_the_helper(void **state)
+{
+    (void)state;
+    start_threads(2);
+    assert_true(inside_want_background());
+    options_parse("dirty_decay_ms:0", "MALLOC_CONF");
+    run_return(lease_written(pages_of_bytes(64 * KiB) - 1));
+    fake_on_sleep(end_when_it_stays);
+    assert_true(fake_thread_run());
+    assert_true(looks < 1000);
+    assert_true(dirty_pages() > 0);
+}
+
 static void look_for_locks(enum fake_call kind)
 {
     if (kind != FAKE_SLEEP && kind != FAKE_PURGE && kind != FAKE_MOVE) return;
@@ -478,5 +497,6 @@ UNIT_MAIN(UNIT_TEST(the_helper_is_asked_early), UNIT_TEST(who_has_no_helper_keep
           UNIT_TEST(a_new_listener_ends_a_long_sleep),
           UNIT_TEST(the_helper_looks_for_stalls_twice_a_second),
           UNIT_TEST(the_helper_can_be_declined), UNIT_TEST(the_helper_meets_a_kernel_that_refuses),
+          UNIT_TEST(what_is_worth_no_pass_does_not_keep_the_helper),
           UNIT_TEST(the_slow_calls_are_made_without_any_lock),
           UNIT_TEST(the_child_of_a_fork_starts_its_own_thread))
