@@ -210,6 +210,9 @@ static void *background_body(void *unused)
     unsigned quiet_looks = 0;
 
     (void)unused;
+    /* The child of a fork that came after the wish for this thread, and before its start, knows of
+     * none. */
+    if (!change_background_runs(true)) set_background(true);
     do {
         bool asked, busy;
 
@@ -426,12 +429,15 @@ struct decay_numbers decay_numbers(void)
 }
 
 /* A background thread that has not ended then waits for a lock that is held by what this fork
- * interrupted, and holds none; or the kernel keeps it that long. */
+ * interrupted, and holds none; or the kernel keeps it that long. One that has said that it ends may
+ * hold a lock still. */
 bool decay_before_fork(void)
 {
-    if (!background_is_there()) return true;
-    if (!is_alone()) return false;
-    end_background();
+    bool runs = background_is_there();
+
+    if (!is_alone()) return !runs;
+    if (runs) end_background();
+    else os_thread_wait(END_MS);
     return true;
 }
 

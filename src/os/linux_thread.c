@@ -153,17 +153,19 @@ bool os_thread_start(void *(*body)(void *))
 }
 
 /* The kernel wakes who sleeps on the word when it writes the 0, and knows no private sleepers
- * there. */
+ * there. Each fork of a program of one thread comes here: where none lives there is no system
+ * call. */
 void os_thread_wait(uint64_t most_ms)
 {
-    uint64_t end = os_now_ms() + most_ms, now = os_now_ms();
-    uint32_t alive;
+    uint32_t alive = alive_now();
+    uint64_t now = alive != 0 ? os_now_ms() : 0, end = now + most_ms;
 
-    while ((alive = alive_now()) != 0 && now < end) {
+    while (alive != 0 && now < end) {
         struct kernel_span span = kernel_span_of(end - now);
 
         (void)kernel(SYS_futex, (long)background_alive, FUTEX_WAIT, alive, (long)&span);
         now = os_now_ms();
+        alive = alive_now();
     }
 }
 

@@ -26,10 +26,13 @@ static unsigned begun; /* so many rights were noted: before each start */
 
 void linux_rights_begin(void) { begun++; }
 
+static unsigned clock_reads;
+
 uint64_t real_now_ms(void)
 {
     struct timespec now;
 
+    clock_reads++;
     assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &now), 0);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
@@ -184,10 +187,16 @@ static void without_memory_there_is_none(void **state)
 
 static void a_wait_ends_with_its_time(void **state)
 {
-    uint64_t from = real_now_ms();
+    uint64_t from;
 
     (void)state;
     wait_for_real_thread(LONG_MS); /* there is none */
+    assert_int_equal(clock_reads, 0);
+    start();
+    end();
+    clock_reads = 0;
+    wait_for_real_thread(LONG_MS); /* nor any more */
+    assert_int_equal(clock_reads, 0);
     start();
     from = real_now_ms();
     wait_for_real_thread(30);

@@ -375,6 +375,44 @@ static void a_fork_without_a_helper_waits_for_nobody(void **state)
     assert_int_equal(fake_calls(FAKE_WAKE), 0);
 }
 
+/* It may hold a lock for a moment yet. */
+static void a_fork_waits_for_a_helper_that_says_it_ends(void **state)
+{
+    (void)state;
+    start_threads(1);
+    assert_true(inside_want_background());
+    inside_set_background_runs(false);
+    assert_true(decay_before_fork());
+    assert_false(fake_thread_waits());
+    assert_int_equal(fake_calls(FAKE_WAKE), 0);
+}
+
+static void become_a_child(enum fake_call kind)
+{
+    if (kind == FAKE_THREAD_START) decay_forget_thread();
+}
+
+static void see_that_it_is_known(void)
+{
+    looks++;
+    assert_true(inside_background_runs());
+    assert_true(purge_mode.background);
+}
+
+/* A signal handler forks when the wish for it is noted, and it has not begun. */
+static void a_helper_that_is_the_childs_is_known_there(void **state)
+{
+    (void)state;
+    start_threads(1);
+    fake_on_call(become_a_child);
+    breathe_often(4);
+    fake_on_call(NULL);
+    fake_on_sleep(see_that_it_is_known);
+    assert_true(fake_thread_run());
+    assert_true(looks > 0);
+    assert_false(inside_background_runs());
+}
+
 /* It is woken, and is not there when the option's writer goes on. */
 static void a_helper_that_is_forbidden_ends_at_once(void **state)
 {
@@ -438,5 +476,7 @@ UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
           UNIT_TEST(a_fork_of_the_last_thread_meets_no_other),
           UNIT_TEST(the_helper_ends_in_the_middle_of_its_work),
           UNIT_TEST(a_fork_without_a_helper_waits_for_nobody),
+          UNIT_TEST(a_fork_waits_for_a_helper_that_says_it_ends),
+          UNIT_TEST(a_helper_that_is_the_childs_is_known_there),
           UNIT_TEST(a_helper_that_is_forbidden_ends_at_once),
           UNIT_TEST(a_fork_of_several_threads_changes_nothing))
