@@ -166,12 +166,12 @@ static void purge_heap_beyond_budget(struct page_heap *heap)
 
     /* Huge pages are not broken for little. */
     pass.wanted = budget.dirty - budget.total;
+    pass.keep = budget.total;
     purge_runs(&pass, huge_pages_each(), pages_for(PURGE_RUN_BYTES_MAX));
-    if (pass.wanted - pass.purged > budget.share)
-        purge_runs(&pass, 1, pages_for(PURGE_RUN_BYTES_MAX));
+    if (purge_left(&pass) > budget.share) purge_runs(&pass, 1, pages_for(PURGE_RUN_BYTES_MAX));
 
     lock_take(&heap->lock);
-    if (pass.wanted - pass.purged <= budget.share && (!trigger_is_fixed() || own->took_nothing)) {
+    if (purge_left(&pass) <= budget.share && !trigger_is_fixed()) {
         /* Left on purpose: not to be looked at again at once. */
         RELAXED_STORE(heap->trigger_pages, heap->free_pages[FREE_DIRTY] + budget.share / 4);
     }

@@ -68,12 +68,11 @@ static bool purge_run(struct purge_pass *pass, uint32_t page)
 void purge_runs(struct purge_pass *pass, size_t run_min, size_t run_max)
 {
     unsigned refusals_max = pass->refusal_count + PURGE_REFUSALS_MAX;
-    size_t cut_at = run_max;
+    size_t cut_at = run_max, left;
 
-    while (pass->wanted - pass->purged >= run_min && pass->refusal_count < refusals_max
+    while ((left = purge_left(pass)) >= run_min && pass->refusal_count < refusals_max
            && !is_stopped(pass)) {
-        size_t most = min_size(pass->wanted - pass->purged, cut_at);
-        uint32_t page = run_take_dirty(pass->heap, run_min, most);
+        uint32_t page = run_take_dirty(pass->heap, run_min, min_size(left, cut_at));
         bool is_part;
 
         if (page == 0) return;
@@ -84,6 +83,7 @@ void purge_runs(struct purge_pass *pass, size_t run_min, size_t run_max)
             run_put_free(page, PAGE_DIRTY);
             cut_at = SIZE_MAX;
         } else {
+            pass->refused_pages += page_record(page)->run_pages;
             pass->refused[pass->refusal_count++] = page;
         }
     }

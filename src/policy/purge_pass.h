@@ -20,6 +20,8 @@
 struct purge_pass {
     struct page_heap *heap;
     size_t wanted, purged; /* pages */
+    size_t keep;           /* so many dirty ones stay, also when others purge meanwhile */
+    size_t refused_pages;
     unsigned calls, refusal_count;
     const uint32_t *stop; /* atomic: it ends before the next call when that is not 0; NULL: never */
     uint32_t refused[2 * PURGE_REFUSALS_MAX]; /* first pages; of two rounds */
@@ -27,9 +29,17 @@ struct purge_pass {
 
 INLINE struct purge *purge_of(const struct page_heap *heap) { return &purge[heap->number]; }
 
+/* How many pages are to be purged yet, as of a moment ago. What was refused is dirty. */
+INLINE size_t purge_left(const struct purge_pass *pass)
+{
+    size_t dirty = page_heap_free_now(pass->heap, FREE_DIRTY) + pass->refused_pages;
+
+    return min_size(pass->wanted - pass->purged, dirty - min_size(dirty, pass->keep));
+}
+
 /* All of these but purge_raise_trigger are called without a lock. */
 
-/* Until so many pages are purged, the longest runs first, of at least run_min and at most run_max.
+/* Until nothing is left to purge, the longest runs first, of at least run_min and at most run_max.
  * A longer one of which a part was refused is tried as a whole: it may be all locked, and its parts
  * would be as many refusals. */
 void purge_runs(struct purge_pass *pass, size_t run_min, size_t run_max);

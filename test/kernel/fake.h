@@ -96,8 +96,8 @@ uint64_t fake_calls(enum fake_call kind);
 uint64_t fake_calls_that_can_fail(void);
 /* Called at the start of every call that is counted, by the caller's thread; it may only look. */
 void fake_on_call(void (*hook)(enum fake_call kind));
-/* Called at the end of every commit and at the start of every close of pages, by the caller's
- * thread; it may do anything, a fork of another thread included. */
+/* Called at the end of every commit and at the start of every close and purge of pages, by the
+ * caller's thread; it may do anything, a fork of another thread included. */
 void fake_beside_call(void (*hook)(enum fake_call kind));
 
 /* ---- memory ---- */

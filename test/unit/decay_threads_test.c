@@ -436,7 +436,7 @@ static void end_when_it_stays(void)
 }
 
 /* A few dirty pages that are worth no call, left where nothing may stay. */
-static void what_is_worth_no_pass_does_not_keep_the_helper(void **state)
+static void what_is_worth_no_pass_keeps_nobody_awake(void **state)
 {
     (void)state;
     start_threads(2);
@@ -497,6 +497,6 @@ UNIT_MAIN(UNIT_TEST(the_helper_is_asked_early), UNIT_TEST(who_has_no_helper_keep
           UNIT_TEST(a_new_listener_ends_a_long_sleep),
           UNIT_TEST(the_helper_looks_for_stalls_twice_a_second),
           UNIT_TEST(the_helper_can_be_declined), UNIT_TEST(the_helper_meets_a_kernel_that_refuses),
-          UNIT_TEST(what_is_worth_no_pass_does_not_keep_the_helper),
+          UNIT_TEST(what_is_worth_no_pass_keeps_nobody_awake),
           UNIT_TEST(the_slow_calls_are_made_without_any_lock),
           UNIT_TEST(the_child_of_a_fork_starts_its_own_thread))

@@ -183,6 +183,23 @@ static void a_refusal_counts_where_nothing_may_stay(void **state)
     assert_int_equal(dirty_pages(), 0);
 }
 
+/* One that was is no reason to ask less often, once the kernel takes what it is asked to. */
+static void a_refusal_raises_no_trigger_that_is_fixed(void **state)
+{
+    (void)state;
+    options_parse("oversize_threshold:1073741824", "MALLOC_CONF");
+    start_small();
+    run_return(lease_written(burst_pages()));
+    fake_fail_kind(FAKE_PURGE, true);
+    purge_beyond_budget();
+    assert_int_equal(dirty_pages(), burst_pages());
+    fake_fail_kind(FAKE_PURGE, false);
+    purge_obey_options();
+    purge_beyond_budget();
+    assert_int_equal(dirty_pages(), kept_of(burst_pages()));
+    assert_int_equal(page_heap->trigger_pages, 0);
+}
+
 /* The end of the longest run cannot go: the program locked it in memory. The others go past it. */
 static void what_is_refused_does_not_keep_others_from_going(void **state)
 {
@@ -290,6 +307,31 @@ static void who_asks_for_all_gets_what_was_dirty_then(void **state)
     assert_int_equal(purge_all(), bytes_of(DIRTY_RUNS * 4));
     assert_true(fake_calls(FAKE_PURGE) <= DIRTY_RUNS * 4);
     assert_true(late_count > 0);
+    check_runs();
+}
+
+/* As another thread would, which found too much as well. */
+static void purge_at_once(enum fake_call kind)
+{
+    if (kind != FAKE_PURGE) return;
+    fake_beside_call(NULL);
+    purge_beyond_budget();
+}
+
+static void two_that_purge_at_once_leave_the_budget(void **state)
+{
+    enum { DIRTY_RUNS = 8 };
+    uint32_t runs[DIRTY_RUNS];
+    size_t kept;
+
+    (void)state;
+    start_small();
+    for (unsigned i = 0; i < DIRTY_RUNS; i++) runs[i] = fenced(burst_pages());
+    for (unsigned i = 0; i < DIRTY_RUNS; i++) run_return(runs[i]);
+    kept = kept_of(DIRTY_RUNS * burst_pages());
+    fake_beside_call(purge_at_once);
+    purge_beyond_budget();
+    assert_in_range(dirty_pages(), kept, 2 * kept);
     check_runs();
 }
 
@@ -533,6 +575,8 @@ UNIT_MAIN(UNIT_TEST(what_the_budget_keeps_stays), UNIT_TEST(nobody_looks_at_what
           UNIT_TEST(what_is_put_off_is_looked_at_later),
           UNIT_TEST(a_refused_purge_keeps_the_pages_dirty),
           UNIT_TEST(a_refusal_counts_where_nothing_may_stay),
+          UNIT_TEST(a_refusal_raises_no_trigger_that_is_fixed),
+          UNIT_TEST(two_that_purge_at_once_leave_the_budget),
           UNIT_TEST(what_is_refused_does_not_keep_others_from_going),
           UNIT_TEST(a_kernel_that_takes_nothing_is_asked_a_few_times),
           UNIT_TEST(a_locked_page_keeps_little_more_than_itself),
