@@ -519,6 +519,7 @@ void thread_bind(struct arena *arena)
 
 /* ---- up to which size threads hold blocks ---- */
 
+/* What a constructor before ours has taken and given back lies with the calling thread. */
 void threads_hold_up_to(unsigned class_index)
 {
     (void)drain_abandoned(CLEAR_ALL);
@@ -527,6 +528,8 @@ void threads_hold_up_to(unsigned class_index)
     for (struct cache *cache = first_cache; cache != NULL; cache = cache->next)
         RELAXED_STORE(cache->class_max, (uint8_t)class_index);
     lock_give(&threads_lock);
+    if (class_index < CLASS_COUNT - 1 && thread_front()->cache != NULL)
+        thread_hold_up_to(class_index);
 }
 
 void thread_hold_up_to(unsigned class_index)

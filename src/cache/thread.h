@@ -46,8 +46,8 @@ bool threads_sampling_at_birth(void);
  * a cache, or no memory. */
 bool threads_harden(void);
 
-/* All threads hold blocks of classes up to this one from now on, and those that begin. Before
- * main. */
+/* All threads hold blocks of classes up to this one from now on, and those that begin; the calling
+ * one gives back what it holds beyond. Before main. */
 void threads_hold_up_to(unsigned class_index);
 /* The calling thread does, which has a cache; beyond that it holds none. */
 void thread_hold_up_to(unsigned class_index);

@@ -303,6 +303,28 @@ static void a_thread_may_hold_less_than_others(void **state)
     prairie_check_all();
 }
 
+/* Also what it holds already. */
+static void the_first_thread_obeys_what_all_may_hold(void **state)
+{
+    const struct cache *cache;
+
+    (void)state;
+    for (unsigned i = 0; i <= LARGE_CACHE_AFTER; i++) prairie_free(prairie_malloc(20000));
+    prairie_free(prairie_malloc(class_bytes[6]));
+    cache = thread_front()->cache;
+    assert_non_null(cache->large_cache);
+    threads_hold_up_to(CLASS_COUNT - 1);
+    assert_int_not_equal(cache->spare[6].capacity, 0);
+    threads_hold_up_to(5);
+    for (unsigned class_index = 6; class_index < CLASS_COUNT; class_index++)
+        assert_int_equal(cache->spare[class_index].capacity, 0);
+    assert_null(cache->large_cache);
+    use_every_class();
+    assert_int_equal(cache->spare[6].capacity, 0);
+    assert_int_not_equal(cache->spare[5].capacity, 0);
+    prairie_check_all();
+}
+
 /* ---- fork ---- */
 
 static uint32_t may_end; /* atomic */
@@ -413,6 +435,7 @@ UNIT_MAIN(UNIT_TEST(the_first_call_gets_a_cache), UNIT_TEST(errno_is_kept_by_the
           UNIT_TEST(a_thread_past_its_end_can_allocate), UNIT_TEST(a_refused_hook_costs_no_cache),
           UNIT_TEST(the_first_thread_keeps_its_cache), UNIT_TEST(flushing_empties_the_magazines),
           UNIT_TEST(a_thread_may_hold_less_than_others),
+          UNIT_TEST(the_first_thread_obeys_what_all_may_hold),
           UNIT_TEST(the_child_of_a_fork_forgets_the_others),
           UNIT_TEST(a_thread_that_forks_while_it_ends_is_forgotten),
           UNIT_TEST(without_memory_nothing_is_hardened))
