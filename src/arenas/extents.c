@@ -4,7 +4,7 @@
 #include "extents.h"
 
 #include "../base/options.h"
-#include "../page_heap/huge.h"
+#include "../page_heap/page_heap.h"
 #include "../space/foreign.h"
 #include "../space/meta.h"
 
@@ -241,26 +241,17 @@ static void *default_alloc(struct extent_hooks *hooks, void *new_address, size_t
 }
 
 /* Whatever other hooks asked of the kernel for these pages (to leave them out of core files or of
- * children, to lock them or to take them from one node) ends with their mapping; at a limit of
- * address space, where there are no new ones, they come back as they are. Pages that are closed and
- * cannot be committed again are nobody's any more. */
+ * children, to lock them or to take them from one node) ends with their mapping. */
 static bool default_dalloc(struct extent_hooks *hooks, void *base, size_t bytes, bool committed,
                            unsigned arena)
 {
-    size_t pages = pages_for(bytes);
-    struct os_range range = { base, pages << space.page_shift };
     uint32_t page = page_at(base);
 
     (void)hooks, (void)committed, (void)arena;
-    if (!is_run_of_page_heap(page, base, pages) || page_record(page)->state != PAGE_USED)
+    if (!is_run_of_page_heap(page, base, pages_for(bytes))
+        || page_record(page)->state != PAGE_USED)
         return true;
-    if (!os_close(range)) run_return(page);
-    else if (os_commit(range)) {
-        lock_take(&space.lock);
-        huge_advise_new_mapping(range);
-        lock_give(&space.lock);
-        run_return_clean(page);
-    }
+    run_return_remapped(page);
     return false;
 }
 

@@ -255,6 +255,9 @@ uint32_t run_lease_dirty(size_t pages);
 void run_return(uint32_t page);
 /* The same of one whose pages read as zero. */
 void run_return_clean(uint32_t page);
+/* The same of one that gets a new mapping, which ends whatever was asked of the kernel for its
+ * pages. At a limit of address space, where there is none, it comes back as it is. */
+void run_return_remapped(uint32_t page);
 /* Under the first page heap's lock: the same of one whose pages have moved away and left zeros. */
 void run_return_emptied(uint32_t page);
 /* Up to `wanted` used runs of `pages` each, at most BIN_EXACT_COUNT, of what is free without

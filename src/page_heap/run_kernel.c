@@ -174,6 +174,24 @@ void page_heaps_put_back_in_flight(void)
     }
 }
 
+/* Free pages are closed where purging closes them. Pages that are closed and cannot be committed
+ * again, where they must be, are nobody's any more. */
+void run_return_remapped(uint32_t page)
+{
+    size_t pages = page_record(page)->run_pages;
+    struct os_range range = { page_address(page), pages << space.page_shift };
+
+    if (!os_close(range)) {
+        run_return(page);
+        return;
+    }
+    if (!OS_PURGE_CLOSES && !os_commit(range)) return;
+    lock_take(&space.lock);
+    huge_advise_new_mapping(range);
+    lock_give(&space.lock);
+    run_return_clean(page);
+}
+
 /* A seam lies before the first pages of a page heap that follow those of another. */
 INLINE bool is_seam(const struct page *record)
 {

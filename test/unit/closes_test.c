@@ -132,6 +132,29 @@ static void a_large_calloc_does_not_close_what_it_gives(void **state)
     prairie_free(block);
 }
 
+/* The default hooks take pages back closed, so there is nothing that could be refused. */
+static void the_default_hooks_take_back_closed_pages(void **state)
+{
+    struct extent_hooks hooks = extent_hooks_default, *own = &hooks;
+
+    (void)state;
+    start_pages();
+    for (unsigned refused = 0; refused < 2; refused++) {
+        bool zero = false, committed = false;
+        size_t bytes = 10 * page_bytes();
+        char *base = own->alloc(own, NULL, bytes, 1, &zero, &committed, 1);
+
+        assert_non_null(base);
+        memset(base, 1, bytes);
+        fake_fail_kind(FAKE_COMMIT, refused);
+        assert_false(own->dalloc(own, base, bytes, true, 1));
+        fake_fail_kind(FAKE_COMMIT, false);
+        assert_false(is_open(page_at(base), 10));
+        assert_int_equal(page_record(page_at(base))->state, PAGE_CLEAN);
+        check_runs();
+    }
+}
+
 /* Whatever is refused: NULL, and never a page that is not there. */
 static void no_commit_is_needed_to_go_on(void **state)
 {
@@ -159,4 +182,5 @@ UNIT_MAIN(UNIT_TEST(purged_pages_are_closed_and_open_when_leased),
           UNIT_TEST(a_run_grows_only_into_what_opens),
           UNIT_TEST(mixed_pages_keep_what_is_in_them_when_refused),
           UNIT_TEST(a_large_calloc_does_not_close_what_it_gives),
+          UNIT_TEST(the_default_hooks_take_back_closed_pages),
           UNIT_TEST(no_commit_is_needed_to_go_on))

@@ -601,6 +601,7 @@
 #define run_return_batch prairie_own_run_return_batch
 #define run_return_clean prairie_own_run_return_clean
 #define run_return_emptied prairie_own_run_return_emptied
+#define run_return_remapped prairie_own_run_return_remapped
 #define run_split_in_flight prairie_own_run_split_in_flight
 #define run_start_from prairie_own_run_start_from
 #define run_take_clean_edge prairie_own_run_take_clean_edge
