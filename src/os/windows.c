@@ -39,21 +39,12 @@ size_t os_page_bytes(void) { return system_info()->dwPageSize; }
 
 uintptr_t os_highest_address(void) { return (uintptr_t)system_info()->lpMaximumApplicationAddress; }
 
-static bool is_wine(void)
-{
-    static unsigned answer; /* atomic: 0 before it is known, 1 no, 2 yes */
-
-    if (RELAXED_LOAD(answer) == 0)
-        RELAXED_STORE(answer, windows_ntdll("wine_get_version") != NULL ? 2u : 1u);
-    return RELAXED_LOAD(answer) == 2;
-}
-
 static char *reserve_at(char *wanted, size_t bytes)
 {
     const size_t wine_bytes_max = 64 * GiB;
     char *base;
 
-    if (bytes > wine_bytes_max && is_wine()) return NULL;
+    if (bytes > wine_bytes_max && windows_is_wine()) return NULL;
 
     KEEP_LAST_ERROR(base = VirtualAlloc(wanted, bytes, MEM_RESERVE, PAGE_NOACCESS));
     return base;
@@ -91,8 +82,9 @@ struct os_range os_reserve_readable(size_t bytes)
 {
     struct os_range range = os_reserve(bytes, os_page_bytes());
 
-    if (range.base != NULL) windows_map_add(range.base, range.bytes);
-    return range;
+    if (range.base == NULL || windows_map_add(range.base, range.bytes)) return range;
+    os_release(range);
+    return (struct os_range){ NULL, 0 };
 }
 
 /* The whole of a reservation goes; of a part only the memory does, and the address space goes with

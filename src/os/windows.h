@@ -33,8 +33,12 @@
 typedef void (*windows_function)(void);
 windows_function windows_ntdll(const char *name);
 
-/* Reads of the reservations of os_reserve_readable (windows_map.c). */
-void windows_map_add(char *base, size_t bytes);
+/* Is this wine? */
+bool windows_is_wine(void);
+
+/* Reads of the reservations of os_reserve_readable (windows_map.c). False: nobody could answer
+ * them. */
+bool windows_map_add(char *base, size_t bytes);
 void windows_map_remove(const char *base);
 
 /* A function of a C library that says which heap it takes blocks from; NULL: none yet. It is asked

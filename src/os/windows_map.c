@@ -60,19 +60,21 @@ static LONG CALLBACK page_is_missing(EXCEPTION_POINTERS *exception)
 }
 
 /* There is one such reservation in a process. */
-void windows_map_add(char *base, size_t bytes)
+bool windows_map_add(char *base, size_t bytes)
 {
     DWORD last_error = GetLastError();
 
-    if (map.handler == NULL) {
-        map.spare = VirtualAlloc(NULL, SPARE_PAGES * os_page_bytes(), MEM_RESERVE | MEM_COMMIT,
-                                 PAGE_READWRITE);
-        map.handler = AddVectoredExceptionHandler(TRUE, page_is_missing);
+    if (map.handler == NULL) map.handler = AddVectoredExceptionHandler(TRUE, page_is_missing);
+    if (map.handler != NULL) {
+        if (map.spare == NULL)
+            map.spare = VirtualAlloc(NULL, SPARE_PAGES * os_page_bytes(), MEM_RESERVE | MEM_COMMIT,
+                                     PAGE_READWRITE);
+        (void)commit_page(base); /* of NULL */
+        map.bytes = bytes;
+        __atomic_store_n(&map.base, base, __ATOMIC_RELEASE);
     }
-    (void)commit_page(base); /* of NULL */
-    map.bytes = bytes;
-    __atomic_store_n(&map.base, base, __ATOMIC_RELEASE);
     SetLastError(last_error);
+    return map.handler != NULL;
 }
 
 void windows_map_remove(const char *base)

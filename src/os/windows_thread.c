@@ -29,6 +29,7 @@ static struct {
     wait_function wait;
     wake_function wake_one, wake_all;
     ending_function is_ending;
+    bool is_wine;
 } system_calls; /* constant once the module is there */
 
 windows_function windows_ntdll(const char *name)
@@ -48,9 +49,12 @@ static void find_system_calls(void)
     system_calls.wake_one = (wake_function)windows_ntdll("RtlWakeAddressSingle");
     system_calls.wake_all = (wake_function)windows_ntdll("RtlWakeAddressAll");
     system_calls.is_ending = (ending_function)windows_ntdll("RtlDllShutdownInProgress");
+    system_calls.is_wine = windows_ntdll("wine_get_version") != NULL;
     if (system_calls.wait == NULL || system_calls.wake_one == NULL || system_calls.wake_all == NULL)
         fatal("this Windows is too old: prairie needs Windows 10 or Server 2016");
 }
+
+bool windows_is_wine(void) { return system_calls.is_wine; }
 
 /* ---- the word and its end ---- */
 

@@ -2,9 +2,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "windows_test.h"
 
-/* When commits are refused, which only this file can bring about. */
+/* What is refused, which only this file can bring about. */
 static volatile int refused; /* how many commits from now on */
-static int releases;
+static int refused_handlers, releases;
 
 static LPVOID try_alloc(LPVOID at, SIZE_T bytes, DWORD type, DWORD protection)
 {
@@ -22,8 +22,17 @@ static BOOL count_free(LPVOID at, SIZE_T bytes, DWORD type)
     return VirtualFree(at, bytes, type);
 }
 
+static PVOID try_handler(ULONG first, PVECTORED_EXCEPTION_HANDLER handler)
+{
+    if (refused_handlers == 0) return AddVectoredExceptionHandler(first, handler);
+    refused_handlers--;
+    SetLastError(ERROR_NOT_ENOUGH_MEMORY);
+    return NULL;
+}
+
 #define VirtualAlloc try_alloc
 #define VirtualFree count_free
+#define AddVectoredExceptionHandler try_handler
 #include "base/fatal.c"
 #include "os/windows.c"
 #include "os/windows_code.c"
@@ -67,7 +76,7 @@ static void long_reservations_cost_nothing(void)
     range = os_reserve((size_t)1 << 40, (size_t)2 << 20);
     must(K32GetProcessMemoryInfo(GetCurrentProcess(), &after, sizeof after));
     must(after.WorkingSetSize < before.WorkingSetSize + (1 << 20));
-    must(range.base != NULL || windows_ntdll("wine_get_version") != NULL);
+    must(range.base != NULL || windows_is_wine());
     if (range.base != NULL) os_release(range);
 }
 
@@ -81,6 +90,17 @@ static void refused_memory_is_as_before(void)
     refused = 1;
     must(!os_commit(range) && range.base[0] == 7 && GetLastError() == 1234);
     os_release(range);
+}
+
+/* It could not be read. */
+static void nothing_is_reserved_without_the_handler(void)
+{
+    int before = releases;
+
+    SetLastError(1234);
+    refused_handlers = 1;
+    must(os_reserve_readable((size_t)32 << 30).base == NULL && refused_handlers == 0);
+    must(releases == before + 1 && GetLastError() == 1234);
 }
 
 /* Also when there is no memory: up to 16 times. */
@@ -291,6 +311,7 @@ int main(void)
     memory_goes_through_its_states();
     long_reservations_cost_nothing();
     refused_memory_is_as_before();
+    nothing_is_reserved_without_the_handler();
     reserved_memory_can_be_read();
     what_is_not_there_is_not_copied();
     the_heap_of_a_library_is_found();
