@@ -14,6 +14,7 @@
 
 /* ---- the C libraries ---- */
 
+/* NULL: the C library answers itself. */
 #define ANSWERS_OF_ALL                                                                            \
     ANSWER(malloc, "malloc", crt_malloc, crt_malloc)                                              \
     ANSWER(calloc, "calloc", crt_calloc, crt_calloc)                                              \
@@ -37,6 +38,11 @@
     ANSWER(aligned_recalloc, "_aligned_recalloc", ucrtbase_aligned_recalloc,                      \
            msvcrt_aligned_recalloc)                                                               \
     ANSWER(aligned_msize, "_aligned_msize", ucrtbase_aligned_msize, msvcrt_aligned_msize)         \
+    ANSWER(aligned_offset_malloc, "_aligned_offset_malloc", NULL, NULL)                           \
+    ANSWER(aligned_offset_realloc, "_aligned_offset_realloc", ucrtbase_offset_realloc,            \
+           msvcrt_offset_realloc)                                                                 \
+    ANSWER(aligned_offset_recalloc, "_aligned_offset_recalloc", ucrtbase_offset_recalloc,         \
+           msvcrt_offset_recalloc)                                                                \
     ANSWER(operator_new, "??2@YAPEAX_K@Z", ucrtbase_new, msvcrt_new)                              \
     ANSWER(operator_new_array, "??_U@YAPEAX_K@Z", ucrtbase_new, msvcrt_new)                       \
     ANSWER(operator_delete, "??3@YAXPEAX@Z", prairie_free, prairie_free)                          \
@@ -191,7 +197,7 @@ static void *crt_aligned_malloc(size_t size, size_t align)
 static void *aligned_realloc(void *block, size_t size, size_t align)
 {
     size_t old_bytes;
-    void *moved;
+    void *resized;
 
     if (block == NULL) return crt_aligned_malloc(size, align);
     if (size == 0) {
@@ -203,11 +209,8 @@ static void *aligned_realloc(void *block, size_t size, size_t align)
     if (size <= old_bytes && size > old_bytes - old_bytes / 4
         && is_aligned((uintptr_t)block, align))
         return block;
-    moved = crt_aligned_malloc(size, align);
-    if (moved == NULL) return NULL;
-    copy_contents(moved, block, old_bytes, size);
-    prairie_free(block);
-    return moved;
+    resized = prairie_rallocx(block, size, (int)lowest_bit(align));
+    return likely(resized != NULL) ? resized : refuse(ENOMEM);
 }
 
 static void *aligned_recalloc(void *block, size_t count, size_t size, size_t align)
@@ -229,11 +232,58 @@ typedef void *(*new_function)(size_t size);
 typedef void *(*aligned_realloc_function)(void *block, size_t size, size_t align);
 typedef void *(*aligned_recalloc_function)(void *block, size_t count, size_t size, size_t align);
 typedef size_t (*aligned_msize_function)(void *block, size_t align, size_t offset);
+typedef void *(*offset_malloc_function)(size_t size, size_t align, size_t offset);
+typedef void *(*offset_realloc_function)(void *block, size_t size, size_t align, size_t offset);
+typedef void *(*offset_recalloc_function)(void *block, size_t count, size_t size, size_t align,
+                                          size_t offset);
 
 static void aligned_free_in(unsigned crt, void *block)
 {
     if (block == NULL || is_ours(block)) prairie_free(block);
     else ORIGINAL(crt, aligned_free, free_function)(block);
+}
+
+/* A block that is aligned at an offset is the C library's: where none was asked for so far, ours
+ * goes and one of the C library's takes its place. `fill` is false for what need not read as zero
+ * beyond the contents. */
+static void *move_to_offset(unsigned crt, void *block, size_t size, size_t align, size_t offset,
+                            bool fill)
+{
+    size_t old_bytes = prairie_usable_size(block);
+    void *moved;
+
+    if (size == 0) {
+        prairie_free(block);
+        return NULL;
+    }
+    moved = ORIGINAL(crt, aligned_offset_malloc, offset_malloc_function)(size, align, offset);
+    if (moved == NULL) return NULL;
+    copy_contents(moved, block, old_bytes, size);
+    if (fill && size > old_bytes) __builtin_memset((char *)moved + old_bytes, 0, size - old_bytes);
+    prairie_free(block);
+    return moved;
+}
+
+static void *offset_realloc_in(unsigned crt, void *block, size_t size, size_t align, size_t offset)
+{
+    if (block == NULL || !is_ours(block))
+        return ORIGINAL(crt, aligned_offset_realloc, offset_realloc_function)(block, size, align,
+                                                                              offset);
+    if (offset == 0) return aligned_realloc(block, size, align);
+    return move_to_offset(crt, block, size, align, offset, false);
+}
+
+static void *offset_recalloc_in(unsigned crt, void *block, size_t count, size_t size, size_t align,
+                                size_t offset)
+{
+    size_t bytes;
+
+    if (block == NULL || !is_ours(block))
+        return ORIGINAL(crt, aligned_offset_recalloc, offset_recalloc_function)(block, count, size,
+                                                                                align, offset);
+    if (offset == 0) return aligned_recalloc(block, count, size, align);
+    if (__builtin_mul_overflow(count, size, &bytes)) return refuse(ENOMEM);
+    return move_to_offset(crt, block, bytes, align, offset, true);
 }
 
 /* A refused new is the C library's: it calls the program's handler, and throws. */
@@ -297,10 +347,32 @@ static size_t msvcrt_aligned_msize(void *block, size_t align, size_t offset)
     return aligned_msize_in(CRT_MSVCRT, block, align, offset);
 }
 
+static void *ucrtbase_offset_realloc(void *block, size_t size, size_t align, size_t offset)
+{
+    return offset_realloc_in(CRT_UCRTBASE, block, size, align, offset);
+}
+
+static void *msvcrt_offset_realloc(void *block, size_t size, size_t align, size_t offset)
+{
+    return offset_realloc_in(CRT_MSVCRT, block, size, align, offset);
+}
+
+static void *ucrtbase_offset_recalloc(void *block, size_t count, size_t size, size_t align,
+                                      size_t offset)
+{
+    return offset_recalloc_in(CRT_UCRTBASE, block, count, size, align, offset);
+}
+
+static void *msvcrt_offset_recalloc(void *block, size_t count, size_t size, size_t align,
+                                    size_t offset)
+{
+    return offset_recalloc_in(CRT_MSVCRT, block, count, size, align, offset);
+}
+
 /* ---- who answers whom ---- */
 
 static const struct {
-    char name[24];
+    char name[25];
     windows_function answer[CRT_COUNT];
 } answers[ANSWER_COUNT] = {
 #define ANSWER(id, name, in_ucrtbase, in_msvcrt) \

@@ -10,6 +10,8 @@
 /* Not all import libraries have these, nor all C libraries; NULL: not this one. */
 static void *(*recalloc_call)(void *block, size_t count, size_t size);
 static void *(*aligned_recalloc_call)(void *block, size_t count, size_t size, size_t align);
+static void *(*offset_recalloc_call)(void *block, size_t count, size_t size, size_t align,
+                                     size_t offset);
 static size_t (*aligned_msize_call)(void *block, size_t align, size_t offset);
 
 /* The C library that this program calls; zig's is the universal one. */
@@ -28,6 +30,7 @@ static void look_up(void)
 {
     recalloc_call = (void *)GetProcAddress(c_library(), "_recalloc");
     aligned_recalloc_call = (void *)GetProcAddress(c_library(), "_aligned_recalloc");
+    offset_recalloc_call = (void *)GetProcAddress(c_library(), "_aligned_offset_recalloc");
     aligned_msize_call = (void *)GetProcAddress(c_library(), "_aligned_msize");
 }
 
@@ -199,13 +202,50 @@ static void aligned_ones(void)
     _aligned_free(NULL);
 }
 
-/* These two stay with the C library, and their blocks with it. */
-static void offsets_stay_with_the_c_library(void)
+static void large_aligned_ones_shrink_in_place(void)
 {
-    char *block = _aligned_offset_malloc(1000, 64, 24);
+    unsigned char *block = _aligned_malloc(32 << 20, 64);
 
-    must(block != NULL && (((uintptr_t)block + 24) & 63) == 0);
-    memset(block, 1, 1000);
+    must(block != NULL);
+    stamp(block, 4096, 1);
+    must(_aligned_realloc(block, 16 << 20, 64) == block && holds(block, 4096, 1));
+    errno = 0;
+    must(_aligned_realloc(block, SIZE_MAX / 2, 64) == NULL && errno == ENOMEM);
+    errno = 0;
+    must(_aligned_realloc(block, 100, 3) == NULL && errno == EINVAL);
+    _aligned_free(block);
+}
+
+static bool is_aligned_at(const void *block, size_t offset)
+{
+    return block != NULL && (((uintptr_t)block + offset) & 63) == 0;
+}
+
+/* Blocks that are aligned at an offset are the C library's; ours become such. */
+static void offsets_are_of_the_c_library(void)
+{
+    unsigned char *block = _aligned_offset_malloc(1000, 64, 24);
+
+    must(is_aligned_at(block, 24));
+    stamp(block, 1000, 1);
+    block = _aligned_offset_realloc(block, 2000, 64, 24);
+    must(is_aligned_at(block, 24) && holds(block, 1000, 1));
+    _aligned_free(block);
+
+    block = _aligned_malloc(1000, 64);
+    stamp(block, 1000, 1);
+    block = _aligned_offset_realloc(block, 50000, 64, 0);
+    must(is_aligned_at(block, 0) && holds(block, 1000, 1));
+    block = _aligned_offset_realloc(block, 60000, 64, 24);
+    must(is_aligned_at(block, 24) && holds(block, 1000, 1));
+    _aligned_free(block);
+    must(_aligned_offset_realloc(_aligned_malloc(1000, 64), 0, 64, 24) == NULL);
+
+    if (offset_recalloc_call == NULL) return;
+    block = _aligned_malloc(1024, 64);
+    stamp(block, 1000, 1);
+    block = offset_recalloc_call(block, 3, 1000, 64, 24);
+    must(is_aligned_at(block, 24) && holds(block, 1000, 1) && is_zero(block + 1024, 3000 - 1024));
     _aligned_free(block);
 }
 
@@ -291,7 +331,8 @@ int main(int argc, char **argv)
     expands_in_place_only();
     recalloc_clears_what_is_gained();
     aligned_ones();
-    offsets_stay_with_the_c_library();
+    large_aligned_ones_shrink_in_place();
+    offsets_are_of_the_c_library();
     texts();
     blocks_made_inside_the_c_library();
     blocks_of_the_system();
