@@ -248,8 +248,7 @@ static bool default_dalloc(struct extent_hooks *hooks, void *base, size_t bytes,
     uint32_t page = page_at(base);
 
     (void)hooks, (void)committed, (void)arena;
-    if (!is_run_of_page_heap(page, base, pages_for(bytes))
-        || page_record(page)->state != PAGE_USED)
+    if (!is_run_of_page_heap(page, base, pages_for(bytes)) || page_record(page)->state != PAGE_USED)
         return true;
     run_return_remapped(page);
     return false;
