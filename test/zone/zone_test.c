@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "darwin/zone.h"
 #include "heap/hardened.h"
+#include "heap/heap.h"
 #include "prairie/prairie.h"
 #include "unit/unit.h"
 
@@ -396,6 +397,25 @@ static void test_another_process_is_enumerated_through_a_reader(void **state)
     end_other_task();
 }
 
+/* The heap's locks, of which another thread may hold one for long, are not waited for. */
+static void test_statistics_are_those_of_the_ranges_and_stop_nobody(void **state)
+{
+    malloc_statistics_t counted, walked;
+
+    (void)state;
+    install();
+    fill_heap();
+    lock_take(&control_lock);
+    ours()->introspect->statistics(ours(), &counted);
+    lock_give(&control_lock);
+    ours()->introspect->task_statistics(mach_task_self(), (vm_address_t)ours(), NULL, &walked);
+    assert_int_equal(counted.blocks_in_use, walked.blocks_in_use);
+    assert_int_equal(counted.size_in_use, walked.size_in_use);
+    assert_true(counted.size_allocated <= walked.size_allocated); /* pages of nobody's */
+    assert_true(walked.size_allocated - counted.size_allocated < MiB);
+    assert_int_equal(counted.max_size_in_use, counted.size_allocated);
+}
+
 static void test_a_read_that_fails_ends_the_enumeration(void **state)
 {
     kern_return_t result = KERN_FAILURE;
@@ -551,6 +571,7 @@ UNIT_MAIN(UNIT_TEST(test_it_becomes_the_first),
           UNIT_TEST(test_options_and_types), UNIT_TEST(test_batches),
           UNIT_TEST(test_enumerator_sees_every_block_in_use_and_no_other),
           UNIT_TEST(test_another_process_is_enumerated_through_a_reader),
+          UNIT_TEST(test_statistics_are_those_of_the_ranges_and_stop_nobody),
           UNIT_TEST(test_a_read_that_fails_ends_the_enumeration),
           UNIT_TEST(test_another_version_is_not_read), UNIT_TEST(test_locked_zone_is_said_to_be),
           UNIT_TEST(test_forks_while_others_allocate),
