@@ -23,8 +23,11 @@
 extern "C" {
 #endif
 
-/* The name under which the library has a function. */
-#define PRAIRIE_RESERVE_NAME(name) __asm__("prairie_" #name)
+/* The name under which the library has a function, with what the compiler puts before names. */
+#define PRAIRIE_RESERVE_TEXT(words) #words
+#define PRAIRIE_RESERVE_PREFIX(words) PRAIRIE_RESERVE_TEXT(words)
+#define PRAIRIE_RESERVE_NAME(name) \
+    __asm__(PRAIRIE_RESERVE_PREFIX(__USER_LABEL_PREFIX__) "prairie_" #name)
 
 /* As malloc, calloc, realloc and memalign, but they never return NULL. When there is no memory,
  * each callback in turn is told RESERVE_CND_CRIT and the request is tried again; when all have been
