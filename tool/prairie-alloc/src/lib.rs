@@ -57,15 +57,14 @@ unsafe fn give(block: *mut u8, layout: Layout) {
     }
 }
 
-/// A block at another alignment than malloc's, or a size that changes between the two.
-#[cold]
-unsafe fn move_block(block: *mut u8, layout: Layout, to: Layout) -> *mut u8 {
-    let moved = take(to);
-    if !moved.is_null() {
-        core::ptr::copy_nonoverlapping(block, moved, layout.size().min(to.size()));
-        give(block, layout);
+/// What the functions with flags call an alignment; 0 is malloc's.
+#[inline(always)]
+const fn align_flag(layout: Layout) -> i32 {
+    if is_natural(layout) {
+        0
+    } else {
+        layout.align().trailing_zeros() as i32
     }
-    moved
 }
 
 #[inline(always)]
@@ -73,7 +72,7 @@ unsafe fn resize(block: *mut u8, layout: Layout, to: Layout) -> *mut u8 {
     if is_natural(layout) && is_natural(to) {
         sys::prairie_realloc(block.cast(), to.size()).cast()
     } else {
-        move_block(block, layout, to)
+        sys::prairie_rallocx(block.cast(), to.size(), align_flag(to)).cast()
     }
 }
 
@@ -83,7 +82,7 @@ unsafe fn take_zeroed(layout: Layout) -> *mut u8 {
         return sys::prairie_calloc(1, layout.size()).cast();
     }
     const ZERO: i32 = 0x40;
-    sys::prairie_mallocx(layout.size(), ZERO | layout.align().trailing_zeros() as i32).cast()
+    sys::prairie_mallocx(layout.size(), ZERO | align_flag(layout)).cast()
 }
 
 unsafe impl GlobalAlloc for Prairie {

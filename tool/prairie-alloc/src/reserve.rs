@@ -26,7 +26,8 @@ thread_local! {
 ///
 /// Dropped outside of listeners, it waits for a call that runs, and the closure is dropped with it. Within a listener
 /// it cannot wait, because who it waits for might wait for it: nobody is told any more, but the closure, which may
-/// run here or in another thread, stays for good with all that it holds.
+/// run here or in another thread, stays for good with all that it holds. Callbacks that were registered in C are not
+/// known as listeners here: it must not be dropped in one of these.
 pub struct Registration {
     listener: *mut Listener,
 }

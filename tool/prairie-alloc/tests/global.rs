@@ -92,6 +92,20 @@ fn resizes() {
 }
 
 #[test]
+fn shrinks_aligned_blocks_in_place() {
+    unsafe {
+        let layout = Layout::from_size_align(32 << 20, 64).unwrap();
+        let to = Layout::from_size_align(16 << 20, 64).unwrap();
+        let block = alloc(layout);
+        fill(block, layout);
+        assert_eq!(realloc(block, layout, to.size()), block);
+        check(block, layout, to.size());
+        dealloc(block, to);
+        prairie_alloc::sys::prairie_check_all()
+    }
+}
+
+#[test]
 fn serves_threads() {
     let workers: Vec<_> = (0..4u64)
         .map(|seed| {
