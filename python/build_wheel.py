@@ -39,10 +39,12 @@ def version_of_header():
 
 
 def oldest_c_library(library):
-    """As manylinux writes it: the newest version of a name of glibc that the library asks for."""
+    """As manylinux writes it: the newest version of a name of glibc that the library asks for. Packed relocations have a name
+    without a version, which glibc has known since 2.36."""
     listed = subprocess.run(["readelf", "-VW", library], capture_output=True, text=True, check=True).stdout
     versions = [tuple(map(int, found.split("."))) for found in re.findall(r"GLIBC_(\d+\.\d+)", listed)]
-    return max(versions + [(2, 17)])
+    packed = [(2, 36)] if "GLIBC_ABI_DT_RELR" in listed else []
+    return max(versions + packed + [(2, 17)])
 
 
 def write_wheel(library, folder):

@@ -13,6 +13,7 @@ SPDX-License-Identifier: MIT
 import os
 import runpy
 import sys
+import types
 
 from . import _heap, _library
 
@@ -67,7 +68,11 @@ def start(arguments):
 
 def interpreter_flags():
     """The flags that this interpreter was given, such as -O or -X dev."""
-    import subprocess  # the only place that knows how to write them
+    given = getattr(sys, "orig_argv", [])  # since Python 3.10
+    for at in range(1, len(given)):
+        if given[at:at + 2] == ["-m", __package__]:
+            return given[1:at]
+    import subprocess  # it knows how to write most of them
     return subprocess._args_from_interpreter_flags()  # pylint: disable=protected-access
 
 
@@ -79,14 +84,15 @@ def go_on(prefix, arguments):
     if prefix:
         import atexit
         _heap.profile_on(prefix=prefix)
-        atexit.register(_heap.profile, f"{prefix}.{os.getpid()}.end.heap")
+        atexit.register(lambda: _heap.profile(f"{prefix}.{os.getpid()}.end.heap"))  # a forked one writes its own
     if arguments[0] in ("-m", "-c") and len(arguments) > 1:
         kind, what, sys.argv = arguments[0], arguments[1], [arguments[0], *arguments[2:]]
         sys.path[0] = ""
         if kind == "-m":
             runpy.run_module(what, run_name="__main__", alter_sys=True)
         else:
-            exec(compile(what, "<string>", "exec"), {"__name__": "__main__"})  # pylint: disable=exec-used
+            module = sys.modules["__main__"] = types.ModuleType("__main__")
+            exec(compile(what, "<string>", "exec"), module.__dict__)  # pylint: disable=exec-used
         return 0
     sys.argv = arguments
     sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))

@@ -19,6 +19,10 @@ UINT64 = ("epoch", "thread.allocated", "thread.deallocated", "thread.peak.read",
 TEXTS = ("version", "malloc_conf", ".dss", ".thp", "prof_prefix", "prof.prefix", "thread.prof.name", "stats_print_opts",
          "stats_interval_opts", "opt.zero_realloc", "opt.junk", "opt.metadata_thp", "opt.percpu_arena",
          "opt.hpa_hugify_style", "opt.prof_time_resolution")
+SSIZE = ("decay_ms", "opt.lg_prof_interval", "opt.lg_san_uaf_align", "opt.lg_tcache_nslots_mul",
+         "opt.prof_recent_alloc_max", "opt.experimental_hpa_max_purge_nhp")
+INT64 = ("opt.stats_interval", "opt.mutex_max_spin")
+ARENA_NAME_BYTES = 64  # the library writes 32 at most
 UINT32 = ("narenas", "nbins", "nhbins", "nlextents", "nregs", "nshards", "nthreads", "thread.arena", "max_num_thds")
 
 
@@ -56,8 +60,10 @@ def _kind_of(name, value):
         return ctypes.c_uint64
     if name.endswith(UINT32):
         return ctypes.c_uint
-    if name.endswith("decay_ms"):
+    if name.endswith(SSIZE):
         return ctypes.c_ssize_t
+    if name.endswith(INT64):
+        return ctypes.c_int64
     return ctypes.c_size_t
 
 
@@ -71,6 +77,13 @@ def _call(name, old, new):
     if error != 0:
         raise OSError(error, os.strerror(error), name)
     return length.value
+
+
+def _name_of_arena(name):
+    """The library writes it where the pointer that it gets leads."""
+    text = ctypes.create_string_buffer(ARENA_NAME_BYTES)
+    _call(name, ctypes.c_void_p(ctypes.addressof(text)), None)
+    return text.value.decode()
 
 
 _ABSENT = object()
@@ -89,6 +102,8 @@ def mallctl(name, value=_ABSENT, kind=None):
         if isinstance(value, bytes):
             return _call(name, None, ctypes.c_char_p(value))
         return _call(name, None, (kind or _kind_of(name, value))(value))
+    if name.startswith("arena.") and name.endswith(".name"):
+        return _name_of_arena(name)
     for each in (kind,) if kind else (_kind_of(name, None), ctypes.c_bool, ctypes.c_uint, ctypes.c_uint64):
         old = each()
         try:
@@ -150,7 +165,7 @@ class memory:  # pylint: disable=invalid-name
 def profile(file):
     """Writes who holds memory now, as far as it was sampled: the process must have begun with `prof:true`, as with
     `python -m prairie run --profile`."""
-    mallctl("prof.dump", os.fspath(file))
+    mallctl("prof.dump", os.fsencode(file))
 
 
 def profile_on(number=signal.SIGUSR2, prefix="prairie"):

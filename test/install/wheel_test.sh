@@ -24,8 +24,22 @@ venv/bin/python outside.py
 LD_PRELOAD="$PWD/other_malloc.so $(venv/bin/python -m prairie path)" venv/bin/python outside.py
 venv/bin/python -m prairie run script.py one two
 venv/bin/python -m prairie run -c 'import sys, prairie; assert prairie.is_serving() and sys.argv == ["-c", "x"]' x
+# The interpreter's own flags, and a module that others find by its name.
+venv/bin/python -u -X own -m prairie run -c '
+import pickle, sys
+assert sys.stdout.write_through and "own" in sys._xoptions
+class Kept: pass
+assert type(pickle.loads(pickle.dumps(Kept()))) is Kept'
 venv/bin/python -m prairie run --profile "$scratch/heap" profiled.py
+# A forked worker keeps its parent's profile, and names need not be UTF-8.
+venv/bin/python -m prairie run --profile "$scratch/"$'forked\377' -c 'import os; child = os.fork(); child and os.waitpid(child, 0)'
+[ "$(find . -name 'forked*.end.heap' | wc -l)" = 2 ] || { ls; exit 1; }
 LD_PRELOAD=$(venv/bin/python -m prairie path) PYTHONMALLOC=malloc venv/bin/python script.py one two
+# Packed relocations are a wish for a newer C library that no version tells.
+"${CC:-cc}" -O2 -fPIC -shared -Wl,-z,pack-relative-relocs other_malloc.c -o packed.so
+if readelf -VW packed.so | grep -q GLIBC_ABI_DT_RELR; then
+    "$python" "$2/python/build_wheel.py" packed.so packed_dist | grep -q manylinux_2_36
+fi
 venv/bin/pip uninstall -q -y prairie-malloc
 [ -z "$(find venv -name '*prairie*')" ] || { find venv -name '*prairie*'; exit 1; }
 echo "ok: $(basename "$wheel")"

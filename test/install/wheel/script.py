@@ -23,6 +23,12 @@ assert prairie.mallctl("arenas.dirty_decay_ms") == 1234
 prairie.mallctl("arenas.dirty_decay_ms", -1)
 assert prairie.mallctl("arenas.dirty_decay_ms") == -1
 assert prairie.mallctl("opt.zero_realloc") == "free"
+for signed in ("lg_prof_interval", "lg_san_uaf_align", "stats_interval", "experimental_hpa_max_purge_nhp"):
+    assert prairie.mallctl("opt." + signed) == -1, signed
+assert prairie.mallctl("opt.mutex_max_spin") == 600
+assert prairie.mallctl("arena.0.name") == "auto_0"
+prairie.mallctl("arena.0.name", "first")
+assert prairie.mallctl("arena.0.name") == "first"
 try:
     prairie.mallctl("no.such.name")
     raise AssertionError
