@@ -278,7 +278,7 @@ static struct tree_run *cut_end(struct tree_run *from, size_t pages_max)
     size_t length = from->pages, unit = huge_pages_each();
     size_t pages = min_size(length, pages_max), head, rest;
 
-    if (pages < 2 * unit) return cut_out(from, length - pages, pages);
+    if (length < 2 * unit || pages_max < unit) return cut_out(from, length - pages, pages);
     head = pages_to_alignment(from->page, unit);
     rest = round_down(length - head, unit);
     pages = min_size(rest, round_down(pages_max, unit));

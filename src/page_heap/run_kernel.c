@@ -14,9 +14,9 @@ static unsigned slot_in_flight(struct page_heap *heap, uint32_t page)
     return slot;
 }
 
-/* Long runs first: they cost the fewest calls and are the least likely to be wanted at once. Of a
- * longer one the last pages are taken, cut off at the boundaries of huge pages when there are
- * some. */
+/* Long runs first: they cost the fewest calls and are the least likely to be wanted at once. The
+ * highest bin mixes lengths. Of a longer run the last pages are taken; when there are huge pages,
+ * and one or more may go, they are cut off at the boundaries of those. */
 uint32_t run_take_dirty(struct page_heap *heap, size_t min_pages, size_t max_pages)
 {
     const struct run_bins *bins = &heap->bins; /* the dirty ones come first */
@@ -28,11 +28,13 @@ uint32_t run_take_dirty(struct page_heap *heap, size_t min_pages, size_t max_pag
     slot = slot_in_flight(heap, 0);
     while (word > 0 && bins->bitmap[word] == 0) word--;
     if (bins->bitmap[word] != 0) page = bins->head[word * 64 + highest_bit(bins->bitmap[word])];
+    if (page != 0 && page_record(page)->run_pages < min_pages)
+        page = fitting_member(page, min_pages);
     if (page != 0) length = page_record(page)->run_pages;
-    if (slot == IN_FLIGHT_MAX || length < min_pages) page = 0;
+    if (slot == IN_FLIGHT_MAX) page = 0;
     if (page != 0) {
         pages = min_size(length, max_pages);
-        if (pages >= 2 * unit) {
+        if (length >= 2 * unit && max_pages >= unit) {
             size_t head = pages_to_alignment(page, unit);
 
             length = head + round_down(length - head, unit);

@@ -145,7 +145,8 @@ static void short_runs_end_it_and_growth_begins_it(void **state)
     assert_int_equal(fake_calls(FAKE_HUGE_WANT), 2);
 }
 
-/* A plain that is nearly empty and leases clean pages again and again stays small. */
+/* An address space that is nearly empty and leases clean pages again and again stays small, without
+ * them. */
 static void an_empty_space_does_not_want_them_again(void **state)
 {
     uint32_t page;
@@ -166,6 +167,7 @@ static void long_runs_are_cut_between_huge_pages(void **state)
 {
     uint32_t page;
     uintptr_t at;
+    size_t each;
 
     (void)state;
     need_huge_pages();
@@ -178,7 +180,13 @@ static void long_runs_are_cut_between_huge_pages(void **state)
     assert_int_equal(at % HUGE_PAGE_BYTES, 0);
     assert_int_equal(page_record(page)->run_pages, 4 * pages_of_huge_page());
     run_put_free(page, PAGE_CLEAN);
-    page = run_take_dirty(page_heap, pages_of_huge_page(), SIZE_MAX);
+    each = pages_of_huge_page();
+    page = run_take_dirty(page_heap, each, each + each / 2);
+    at -= HUGE_PAGE_BYTES;
+    assert_int_equal((uintptr_t)page_address(page), at);
+    assert_int_equal(page_record(page)->run_pages, each);
+    run_put_free(page, PAGE_CLEAN);
+    page = run_take_dirty(page_heap, each, SIZE_MAX);
     assert_int_equal((uintptr_t)page_address(page) % HUGE_PAGE_BYTES, 0);
     assert_int_equal((uintptr_t)page_address(page) + bytes_of(page_record(page)->run_pages), at);
     run_put_free(page, PAGE_CLEAN);

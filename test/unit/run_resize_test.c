@@ -186,6 +186,26 @@ static void purging_takes_the_tail_of_the_longest_dirty_run(void **state)
     expect_run(longest, 60, PAGE_DIRTY);
 }
 
+/* Where lengths share a bin, what was returned last may be shorter than what is asked for. */
+static void purging_looks_beyond_the_youngest_of_a_bin(void **state)
+{
+    uint32_t long_enough, too_short;
+
+    (void)state;
+    start_pages();
+    long_enough = fenced(70);
+    too_short = fenced(66);
+    give_back(long_enough);
+    give_back(too_short);
+    assert_int_equal(run_take_dirty(page_heap, 71, 1000), 0);
+    assert_int_equal(run_take_dirty(page_heap, 68, 1000), long_enough);
+    check_runs();
+    assert_int_equal(run_take_dirty(page_heap, 68, 1000), 0);
+    run_put_free(long_enough, PAGE_CLEAN);
+    expect_run(too_short, 66, PAGE_DIRTY);
+    check_runs();
+}
+
 /* Who forks in the middle of a purge has a child in which nobody comes back from the kernel. */
 static void runs_in_flight_can_be_put_back(void **state)
 {
@@ -339,6 +359,7 @@ UNIT_MAIN(UNIT_TEST(aligned_runs_are_aligned), UNIT_TEST(aligned_runs_are_reused
           UNIT_TEST(extending_stops_at_the_end_of_the_space),
           UNIT_TEST(trimming_gives_the_tail_back), UNIT_TEST(only_runs_in_use_change_their_length),
           UNIT_TEST(purging_takes_the_tail_of_the_longest_dirty_run),
+          UNIT_TEST(purging_looks_beyond_the_youngest_of_a_bin),
           UNIT_TEST(runs_in_flight_can_be_put_back),
           UNIT_TEST(no_more_in_flight_than_are_remembered), UNIT_TEST(a_run_in_flight_can_be_split),
           UNIT_TEST(no_run_is_split_beyond_what_is_remembered),
