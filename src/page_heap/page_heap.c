@@ -18,12 +18,11 @@ unsigned page_heap_last;
 uint32_t page_heaps_past_trigger;
 bool page_heaps_barred;
 
-/* Leases of up to so many pages take clean ones without asking page_heaps_spare_clean; where
- * purging closes pages, all ask. */
+/* While there is no limit. Where purging closes pages, all leases ask. */
 #define FREELY_LEASED_MAX ((uint32_t)(OS_PURGE_CLOSES ? 0 : RUN_PAGES_MAX))
 
 /* Of a shared one. */
-static uint32_t lease_pages_max_now(void)
+static uint32_t freely_leased_max_now(void)
 {
     return page_heaps_are_barred() || commit_is_limited() ? 0 : FREELY_LEASED_MAX;
 }
@@ -33,7 +32,7 @@ void page_heap_start(struct page_heap *heap)
     *(volatile char *)heap = 0; /* a page of zeros that is read first costs two faults */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (!heap->is_supplied) lock_init(&heap->lock, LOCK_PAGE_HEAP);
-    heap->lease_pages_max = heap->is_supplied ? (uint32_t)RUN_PAGES_MAX : lease_pages_max_now();
+    heap->freely_leased_max = heap->is_supplied ? (uint32_t)RUN_PAGES_MAX : freely_leased_max_now();
     heap->trigger_pages = heap->is_supplied ? SIZE_MAX : 0;
     heap->huge_again_at = UINT64_MAX;
     /* What hooks supply is no part of what prairie takes. */
@@ -58,7 +57,7 @@ void page_heaps_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk)
 static void follow_limits(struct page_heap *heap)
 {
     lock_take(&heap->lock);
-    RELAXED_STORE(heap->lease_pages_max, lease_pages_max_now());
+    RELAXED_STORE(heap->freely_leased_max, freely_leased_max_now());
     lock_give(&heap->lock);
 }
 

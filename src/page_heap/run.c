@@ -317,7 +317,7 @@ static NOINLINE struct run lease_splitting(size_t pages, size_t align_pages, uin
     enum page_state state = purpose_state(purpose);
     struct run run = { 0, false };
 
-    if (likely(align_pages == 1 && pages <= RELAXED_LOAD(heap->lease_pages_max)))
+    if (likely(align_pages == 1 && pages <= RELAXED_LOAD(heap->freely_leased_max)))
         run.page = run_find(heap, pages);
     else if (align_pages == 1) run.page = run_find_dirty(heap, pages);
     if (PAGE_HEAPS > 1 && align_pages == 1
@@ -448,6 +448,7 @@ void run_return_emptied(uint32_t page)
 unsigned run_lease_batch(struct page_heap *heap, size_t pages, unsigned wanted, uint32_t *leased)
 {
     unsigned count = 0;
+    bool has_left_over = PAGE_HEAPS > 1;   /* another page heap, as far as is known */
     struct run begins_huge = { 0, false }; /* a clean one in which a huge page begins */
 
     check(pages > 0 && pages <= BIN_EXACT_COUNT);
@@ -459,10 +460,13 @@ unsigned run_lease_batch(struct page_heap *heap, size_t pages, unsigned wanted, 
             struct run run = { find_allowed(heap, pages), false };
 
             if (run.page == 0) break;
-            if (PAGE_HEAPS > 1 && page_record(run.page)->state == PAGE_CLEAN
-                && (page = lease_left_over(heap, pages, PAGE_USED)) != 0) {
-                leased[count++] = page;
-                continue;
+            if (has_left_over && page_record(run.page)->state == PAGE_CLEAN) {
+                page = lease_left_over(heap, pages, PAGE_USED);
+                has_left_over = page != 0;
+                if (has_left_over) {
+                    leased[count++] = page;
+                    continue;
+                }
             }
             take_part(heap, &run, pages, PAGE_USED);
             page = run.page;

@@ -1,4 +1,5 @@
-/* run_find.c - first set bits, a few probes, and no search that grows with the number of runs.
+/* run_find.c - the rare searches: first set bits and a few probes; only a hole is looked along run
+ * by run, as far as the request is long.
  * SPDX-License-Identifier: MIT
  */
 #include "run_find.h"

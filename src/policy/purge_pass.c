@@ -112,7 +112,7 @@ size_t purge_end_pass(const struct purge_pass *pass)
 }
 
 /* A hard limit would count what is on its way as used. */
-static bool may_take_clean(void) { return RELAXED_LOAD(page_heap->lease_pages_max) != 0; }
+static bool may_take_clean(void) { return RELAXED_LOAD(page_heap->freely_leased_max) != 0; }
 
 /* Each run is put back when the next is taken, so that the walk knows where it is. */
 void purge_left_behind(void)

@@ -187,9 +187,9 @@ static void a_limit_holds_for_those_to_come(void **state)
     fake_cores(4);
     assert_true(heap_start());
     limits_set_hard(commit_used_bytes() + 64 * page_bytes());
-    assert_int_equal(page_heap_for(3, 4)->lease_pages_max, 0);
+    assert_int_equal(page_heap_for(3, 4)->freely_leased_max, 0);
     limits_set_hard(0);
-    assert_int_not_equal(page_heap[3].lease_pages_max, 0);
+    assert_int_not_equal(page_heap[3].freely_leased_max, 0);
     prairie_check_all();
 }
 
@@ -327,6 +327,30 @@ static void what_is_left_over_serves_batches(void **state)
     check_runs();
 }
 
+/* What others have in pieces that are too short is found out once for a batch. */
+static void a_batch_asks_others_once(void **state)
+{
+    enum { COUNT = 4, PAGES = 2 };
+    static uint32_t single[PURGE_UNATTENDED_BYTES / (4 * KiB) + 1];
+    uint32_t leased[COUNT];
+    uint64_t taken;
+
+    (void)state;
+    start_heaps();
+    (void)lease_from(2, 1);
+    assert_true(page_heap[2].free_pages[FREE_CLEAN] >= COUNT * PAGES);
+    for (unsigned i = 0; i < ARRAY_COUNT(single); i++) {
+        single[i] = lease_of(1, 1, PAGE_USED);
+        (void)lease_of(1, 1, PAGE_USED);
+    }
+    for (unsigned i = 0; i < ARRAY_COUNT(single); i++) run_return(single[i]);
+    taken = page_heap[1].lock.taken;
+    assert_int_equal(run_lease_batch(&page_heap[2], PAGES, COUNT, leased), COUNT);
+    assert_int_equal(page_heap[1].lock.taken, taken + 1);
+    for (unsigned i = 0; i < COUNT; i++) assert_ptr_equal(page_heap_of(leased[i]), &page_heap[2]);
+    check_runs();
+}
+
 /* Who looks at the budget sees what was returned to any, and only once. */
 static void whoever_looks_sees_all(void **state)
 {
@@ -429,7 +453,7 @@ static void under_a_hard_limit_own_pages_go_first(void **state)
     give_back(own);
     give_back(others);
     limits_set_hard(commit_used_bytes() + (RUN_PAGES << space.page_shift));
-    assert_int_equal(page_heap[2].lease_pages_max, 0);
+    assert_int_equal(page_heap[2].freely_leased_max, 0);
     page = lease_from(2, 10);
     assert_ptr_equal(page_heap_of(page), &page_heap[2]);
     assert_int_equal(page, own);
@@ -680,8 +704,8 @@ UNIT_MAIN(UNIT_TEST(peaks_are_looked_for_without_a_lock), UNIT_TEST(two_arenas_s
           UNIT_TEST(each_has_a_budget), UNIT_TEST(who_purges_passes_by_the_others),
           UNIT_TEST(who_keeps_nothing_passes_by_the_others),
           UNIT_TEST(what_is_left_over_serves_others), UNIT_TEST(what_is_left_over_serves_batches),
-          UNIT_TEST(whoever_looks_sees_all), UNIT_TEST(the_hard_limit_is_of_the_process),
-          UNIT_TEST(the_kernel_refuses_once_for_all),
+          UNIT_TEST(a_batch_asks_others_once), UNIT_TEST(whoever_looks_sees_all),
+          UNIT_TEST(the_hard_limit_is_of_the_process), UNIT_TEST(the_kernel_refuses_once_for_all),
           UNIT_TEST(what_lies_at_the_end_serves_another),
           UNIT_TEST(under_a_hard_limit_own_pages_go_first),
           UNIT_TEST(the_end_is_closed_by_whose_it_is),
