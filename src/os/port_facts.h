@@ -5,6 +5,8 @@
  *                  A test on the fake kernel defines it by itself.
  * OS_PURGES_IN_PLACE  purging costs no right to use the pages and makes no mapping of its own, so that
  *                  it is worth a few pages in the middle of others.
+ * OS_HEEDS_HUGE_WISHES  the kernel takes wishes for huge pages, and against them; nothing is kept
+ *                  whole for their sake elsewhere.
  * OS_SIZE_TELLS_OWNER  the system asks for the bytes of a block to learn whose it is, and 0 means
  *                  another's: no block may have none.
  * SPDX-License-Identifier: MIT
@@ -24,8 +26,10 @@
 
 #if defined(__linux__)
 #define OS_PURGES_IN_PLACE (!OS_PURGE_CLOSES)
+#define OS_HEEDS_HUGE_WISHES (!OS_PURGE_CLOSES)
 #else
 #define OS_PURGES_IN_PLACE false
+#define OS_HEEDS_HUGE_WISHES false
 #endif
 
 #if defined(__MACH__)

@@ -16,11 +16,13 @@ static READS_UNLOCKED size_t from_pages(void)
 }
 
 /* Narrow regions come by the dozen; with larger pages a huge one has 32 or 512 MiB. */
-bool huge_is_possible(void)
+static bool regions_may_have_them(void)
 {
-    return RELAXED_LOAD(huge.policy) != HUGE_NEVER && !RELAXED_LOAD(huge.barred)
+    return OS_HEEDS_HUGE_WISHES && RELAXED_LOAD(huge.policy) != HUGE_NEVER
         && space.region[0].bytes >= HUGE_REGION_BYTES_MIN && page_bytes() == 4 * KiB;
 }
+
+bool huge_is_possible(void) { return regions_may_have_them() && !RELAXED_LOAD(huge.barred); }
 
 /* The wish comes again after so many more clean pages were leased from this page heap. */
 static void wait_for_wish(struct page_heap *heap)
@@ -77,6 +79,14 @@ void huge_advise_new_mapping(struct os_range range)
 
     if ((uintptr_t)range.base - (uintptr_t)first->base < first->bytes)
         os_wish_huge_pages(range, huge.wanted);
+    else if (!regions_may_have_them()) os_wish_huge_pages(range, false);
+}
+
+void huge_advise_new_region(void)
+{
+    const struct region *region = &space.region[space.region_count - 1];
+
+    huge_advise_new_mapping((struct os_range){ region->base, region->bytes });
 }
 
 void huge_obey_option(enum huge_policy policy)

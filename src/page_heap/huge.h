@@ -15,8 +15,9 @@
  * Where they are wanted, one touch makes all of a huge page resident, clean pages beside it too.
  * When they are no longer, those go back, once (policy/purge_pass.c).
  *
- * One wish covers the first region, open or not, so that there are no more mappings than without.
- * Regions under a limit of address space, and kernels whose pages are not 4 KiB, are left alone.
+ * One wish covers the first region, open or not, so that there are no more mappings than without;
+ * wide regions after it are left to the kernel's own setting. All regions are refused them with
+ * thp:never, where they are narrow (under a limit of address space), and where pages are not 4 KiB.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_PAGE_HEAP_HUGE_H
@@ -65,9 +66,12 @@ void huge_before_growth(struct page_heap *heap, size_t open_bytes);
 /* Takes the option over: `never` ends the wish at once; with `always` what is open already gets it
  * now. */
 void huge_obey_option(enum huge_policy policy);
-/* The range has a new mapping, which knows nothing of the wish: in the first region it is told
- * again. Under the lock of the address space. */
+/* The range has a new mapping, which knows nothing of the wish. In the first region it is told
+ * again; in others that there are to be none, where that is so. Under the lock of the address
+ * space. */
 void huge_advise_new_mapping(struct os_range range);
+/* The same of the region that was added last. */
+void huge_advise_new_region(void);
 /* Refuses huge pages, or no longer: little memory is left, and one that is touched first takes
  * 2 MiB at once. */
 void huge_bar(bool barred);

@@ -52,11 +52,14 @@ static void cut_off_seam(const struct page_heap *heap, struct page_span *span)
 static struct page_span grow(struct page_heap *heap, size_t missing, size_t room_bytes)
 {
     struct page_span span;
+    uint32_t region_count;
 
     if (PAGE_HEAPS > 1) missing++;
     lock_take(&space.lock);
+    region_count = space.region_count;
     huge_before_growth(heap, space.open_bytes + (space_opening_step(missing) << space.page_shift));
     span = space_grow(missing, huge_pages_each(), room_bytes);
+    if (space.region_count != region_count) huge_advise_new_region();
     lock_give(&space.lock);
     if (span.count == 0) return span;
     if (PAGE_HEAPS > 1 && heap->end != span.first) cut_off_seam(heap, &span);

@@ -97,6 +97,17 @@ static void a_run_grows_only_into_what_opens(void **state)
     check_runs();
 }
 
+/* So no pages are kept together for huge ones there. */
+static void a_kernel_without_wishes_is_asked_for_none(void **state)
+{
+    (void)state;
+    start_pages();
+    for (unsigned i = 0; i < 8; i++) (void)lease(pages_of_bytes(HUGE_FROM_BYTES));
+    assert_false(huge.wanted);
+    assert_int_equal(huge_pages_each(), 1);
+    assert_int_equal(fake_calls(FAKE_HUGE_WANT), 0);
+}
+
 /* Dirty pages and clean ones side by side, neither of which are enough. */
 static void mixed_pages_keep_what_is_in_them_when_refused(void **state)
 {
@@ -180,6 +191,7 @@ UNIT_MAIN(UNIT_TEST(purged_pages_are_closed_and_open_when_leased),
           UNIT_TEST(refused_they_stay_free),
           UNIT_TEST(several_at_once_are_as_many_as_could_be_opened),
           UNIT_TEST(a_run_grows_only_into_what_opens),
+          UNIT_TEST(a_kernel_without_wishes_is_asked_for_none),
           UNIT_TEST(mixed_pages_keep_what_is_in_them_when_refused),
           UNIT_TEST(a_large_calloc_does_not_close_what_it_gives),
           UNIT_TEST(the_default_hooks_take_back_closed_pages),

@@ -114,12 +114,15 @@ static void larger_pages_have_none(void **state)
 
 static void narrow_regions_have_none(void **state)
 {
+    uint64_t refused;
+
     (void)state;
     fake_address_space(64 * MiB, 0);
     start_pages();
-    (void)lease(pages_from());
-    (void)lease(pages_from());
+    refused = fake_calls(FAKE_HUGE_REFUSE);
+    while (space.region_count < 4) (void)lease(pages_from() / 2);
     assert_int_equal(fake_calls(FAKE_HUGE_WANT), 0);
+    assert_int_equal(fake_calls(FAKE_HUGE_REFUSE), refused + 3); /* each of them */
 }
 
 /* Whole huge pages may go; when much went in shorter runs the kernel would fill them up again. */

@@ -27,10 +27,10 @@ static void check_runs(void)
     give_page_heaps();
 }
 
-/* Regions of 32-bit addresses are too small for huge pages. */
+/* Regions of 32-bit addresses are too small for huge pages, and not all kernels heed wishes. */
 static void need_huge_pages(void)
 {
-    if (REGION_BYTES_FIRST < HUGE_REGION_BYTES_MIN) skip();
+    if (!OS_HEEDS_HUGE_WISHES || REGION_BYTES_FIRST < HUGE_REGION_BYTES_MIN) skip();
 }
 
 static uint32_t lease(size_t pages)
