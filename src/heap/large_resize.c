@@ -126,8 +126,8 @@ static COLD void *move_to_vast(uint32_t page, size_t size)
 /* Pages move rather than bytes when there are enough of them, both blocks begin with theirs, and
  * neither place is an arena's; those of a vast one always then, each of the mappings that it has
  * become. What was to spare comes along. Bytes that are copied stay behind, too, and are filled as
- * those of a freed block. */
-static void move_contents(char *moved, void *block, uint32_t page, size_t size)
+ * those of a freed block. True: pages moved, and what they left reads as zero. */
+static bool move_contents(char *moved, void *block, uint32_t page, size_t size)
 {
     size_t bytes = large_bytes(page);
     struct os_range from = { block, round_up(bytes, page_bytes()) }, to = { moved, from.bytes };
@@ -138,11 +138,21 @@ static void move_contents(char *moved, void *block, uint32_t page, size_t size)
         copy_contents(moved, block, bytes, size);
     } else if (are_pages && (is_vast || large_may_move(bytes)) && os_move(from, to)) {
         if (unlikely(fill_is_wanted())) (void)fill_taken(moved + bytes, from.bytes - bytes);
-        return;
+        return true;
     } else {
         __builtin_memcpy(moved, block, bytes);
     }
     if (unlikely(fill_is_wanted()) && !is_vast) fill_given(block, bytes);
+    return false;
+}
+
+/* A run of no arena whose pages have moved away: nothing stands behind it, and nothing is to be
+ * cleared. */
+static void give_emptied(void *block, uint32_t page)
+{
+    (void)large_end_stagger(thread_front()->cache, page_record(page), block);
+    run_take_fence_away(page);
+    run_return_clean(page);
 }
 
 /* Only to something larger, but for blocks that cannot be trimmed. The new place was filled when it
@@ -156,8 +166,9 @@ static void *move_large(void *block, uint32_t page, size_t size)
     if (moved != NULL) return moved;
     moved = large_lease(&request);
     if (moved == NULL) return NULL;
-    move_contents(moved, block, page, size);
-    large_give(block, page);
+    if (move_contents(moved, block, page, size) && page_record(page)->state != PAGE_VAST)
+        give_emptied(block, page);
+    else large_give(block, page);
     return moved;
 }
 

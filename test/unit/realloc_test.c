@@ -263,10 +263,14 @@ static void pages_are_moved_rather_than_copied(void **state)
 {
     uint64_t moved;
     size_t size = 2 * REMAP_BYTES_MIN;
+    char *block;
 
     (void)state;
-    prairie_free(grown(size, 2 * size));
+    block = grown(size, 2 * size);
     assert_int_equal(fake_moved_bytes(), size);
+    assert_int_equal(fake_calls(FAKE_PURGE), 0); /* what they left behind is clean */
+    assert_true(page_heaps_free_now(FREE_DIRTY) < pages_for(size));
+    prairie_free(block);
     prairie_free(grown(REMAP_BYTES_MIN / 4, 2 * size));
     assert_int_equal(fake_moved_bytes(), size); /* too few to be worth a call */
     fake_fail_kind(FAKE_MOVE, true);
