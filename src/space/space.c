@@ -220,10 +220,19 @@ static struct os_range reserve_region(size_t bytes)
     return (struct os_range){ NULL, 0 };
 }
 
+/* There are few regions, and none goes away: the second half of them is for when there is address
+ * space again, not for crumbs of it. */
+static size_t shortest_region(size_t bytes)
+{
+    size_t crumb = round_up(space.region[0].bytes / REGION_CRUMB_SHARE, page_bytes());
+
+    return space.region_count < REGION_COUNT_MAX / 2 ? bytes : max_size(bytes, crumb);
+}
+
 /* As long as usual, or shorter where there is not so much address space. NULL: there is none. */
 static struct region *add_region(size_t pages)
 {
-    size_t least = pages << space.page_shift;
+    size_t least = shortest_region(pages << space.page_shift);
     size_t bytes = max_size(space.region_bytes_next, round_up(least, 1 * MiB));
     struct region *region = &space.region[space.region_count];
     struct os_range range = { NULL, 0 };
