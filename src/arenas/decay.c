@@ -153,6 +153,7 @@ static bool look(void)
     RELAXED_STORE(decay_looks, decay_looks + 1);
     if (!is_alone()) busy = arenas_clear(CLEAR_UNNEEDED);
     busy |= purge_unneeded(&decay.ending) > 0;
+    if (!is_alone()) purge_left_behind(&decay.ending); /* one thread does it itself */
     busy |= sparse_look(&decay.ending, !is_alone());
     if (!is_told_to_end()) decay_close_tail(false);
     return busy;

@@ -101,7 +101,7 @@ size_t purge_all(void)
 {
     size_t purged = purge_all_runs(1, pages_for(PURGE_RUN_BYTES_MAX));
 
-    purge_left_behind();
+    purge_left_behind(NULL);
     return purged << space.page_shift;
 }
 
@@ -199,13 +199,13 @@ void purge_past_triggers(void)
     for (unsigned i = 0; i < page_heap_count(); i++)
         if (is_past_trigger(&page_heap[i]) || purge_is_urgent())
             purge_heap_beyond_budget(&page_heap[i]);
-    purge_left_behind();
+    purge_left_behind(NULL);
 }
 
 void purge_beyond_budget(void)
 {
     purge_heaps_beyond_budget();
-    purge_left_behind();
+    purge_left_behind(NULL);
 }
 
 /* ---- later ---- */
@@ -413,7 +413,7 @@ bool purge_put_off_wanted(void)
 
     for (unsigned i = 0; i < page_heap_count(); i++)
         if (is_past_trigger(&page_heap[i])) fits &= put_off_wanted(&page_heap[i]);
-    if (fits) purge_left_behind();
+    if (fits) purge_left_behind(NULL);
     return fits;
 }
 

@@ -51,7 +51,5 @@ void purge_count_calls(struct page_heap *heap, size_t calls, size_t purged_pages
 /* What the kernel would not take, or somebody else is to give back, is looked at again when an
  * eighth more is dirty. Under the page heap's lock. */
 void purge_raise_trigger(struct page_heap *heap);
-/* Once huge pages are not wanted any more: clean pages beside those that were touched. */
-void purge_left_behind(void);
 
 #endif

@@ -24,6 +24,24 @@ static void the_helper_gives_back_what_nobody_needs(void **state)
     assert_true(os_now_ms() - start < 60 * 1000); /* and then it ends */
 }
 
+/* Clean pages beside those that were touched, too, which no budget counts. With one thread they are
+ * left to that one, for who looks in the background may not hold two locks then. */
+static void what_huge_pages_left_goes_in_the_background(void **state)
+{
+    (void)state;
+    start_threads(2);
+    huge.left_behind = true;
+    breathe(burst_pages());
+    assert_true(huge.left_behind);
+    decay_thread_count(1);
+    assert_true(fake_thread_run());
+    assert_true(huge.left_behind);
+    decay_thread_count(2);
+    breathe(burst_pages());
+    assert_true(fake_thread_run());
+    assert_false(huge.left_behind);
+}
+
 static void need_everything(void)
 {
     uint32_t page = lease(burst_pages());
@@ -483,6 +501,7 @@ static void the_child_of_a_fork_starts_its_own_thread(void **state)
 UNIT_MAIN(UNIT_TEST(the_helper_is_asked_early), UNIT_TEST(who_has_no_helper_keeps_the_budget),
           UNIT_TEST(one_thread_asks_nobody_early),
           UNIT_TEST(the_helper_gives_back_what_nobody_needs),
+          UNIT_TEST(what_huge_pages_left_goes_in_the_background),
           UNIT_TEST(the_helper_leaves_what_is_needed), UNIT_TEST(the_helper_empties_the_depots),
           UNIT_TEST(the_helper_empties_what_was_opened),
           UNIT_TEST(the_helper_stays_while_it_is_asked), UNIT_TEST(the_helper_does_not_end_unheard),

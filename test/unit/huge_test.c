@@ -258,6 +258,21 @@ static void clean_pages_beside_used_ones_go_when_the_wish_ends(void **state)
     assert_int_equal(*(char *)page_address(page), 1); /* once */
 }
 
+/* Who is told to end leaves it to the next. */
+static void who_is_stopped_leaves_the_rest(void **state)
+{
+    uint32_t stop = 1, page = clean_after_a_wish();
+
+    (void)state;
+    stain(page, 3, 1);
+    purge_left_behind(&stop);
+    assert_int_equal(*(char *)page_address(page), 1);
+    stop = 0;
+    purge_left_behind(&stop);
+    assert_int_equal(*(char *)page_address(page), 0);
+    check_runs();
+}
+
 /* Whole huge pages in the middle were never touched. */
 static void only_their_edges_share_a_huge_page(void **state)
 {
@@ -582,7 +597,7 @@ UNIT_MAIN(UNIT_TEST(a_small_space_is_refused_them),
           UNIT_TEST(an_empty_space_does_not_want_them_again),
           UNIT_TEST(long_runs_are_cut_between_huge_pages),
           UNIT_TEST(clean_pages_beside_used_ones_go_when_the_wish_ends),
-          UNIT_TEST(only_their_edges_share_a_huge_page),
+          UNIT_TEST(who_is_stopped_leaves_the_rest), UNIT_TEST(only_their_edges_share_a_huge_page),
           UNIT_TEST(what_they_left_stays_while_they_are_wanted),
           UNIT_TEST(nothing_clean_is_taken_under_a_hard_limit), UNIT_TEST(slow_ones_end_the_wish),
           UNIT_TEST(what_they_left_goes_when_others_are_put_off), UNIT_TEST(some_are_timed),
