@@ -17,6 +17,7 @@ static inline void start_threads(unsigned count)
     decay_thread_count(count);
 }
 
+/* As a thread whose cache gave the run back. True: its cache is to be emptied. */
 static inline bool return_and_look(uint32_t page)
 {
     bool shrunk;

@@ -14,14 +14,14 @@ static void a_program_that_breathes_pays_once(void **state)
     (void)state;
     start_attended();
     for (unsigned i = 0; i < 2; i++) {
-        breathe(burst_pages());
+        breathe_within_budget(burst_pages());
         fake_clock_ms(100);
     }
     purged = fake_purged_bytes();
     assert_true(purged > 0);
     assert_int_equal(purge[0].regrets, 1);
     for (unsigned i = 0; i < 20; i++) {
-        breathe(burst_pages());
+        breathe_within_budget(burst_pages());
         fake_clock_ms(100);
     }
     assert_int_equal(fake_purged_bytes(), purged);
@@ -38,7 +38,7 @@ static void regrets_count_for_little_while_nobody_looks(void **state)
     share = kept_of(burst_pages());
     assert_false(purge_wants_background());
     for (unsigned i = 0; i < 6; i++) {
-        breathe(burst_pages());
+        breathe_within_budget(burst_pages());
         assert_true(dirty_pages() <= share + share / 2 + unattended);
         assert_false(purge_rests_on_background());
         fake_clock_ms(100);
@@ -46,7 +46,7 @@ static void regrets_count_for_little_while_nobody_looks(void **state)
     assert_true(purge[0].regrets > 0);
     assert_true(purge_wants_background());
     purge_set_background(true);
-    breathe(burst_pages());
+    breathe_within_budget(burst_pages());
     assert_int_equal(dirty_pages(), burst_pages());
     assert_true(purge_rests_on_background());
     purge_set_background(false);
@@ -67,7 +67,7 @@ static void many_blocks_that_breathe_pay_once(void **state)
     start_attended();
     for (unsigned i = 0; i < 20; i++) {
         for (unsigned j = 0; j < BLOCKS; j++) page[j] = lease(burst_pages() / BLOCKS);
-        for (unsigned j = 0; j < BLOCKS; j++) return_and_look(page[j]);
+        for (unsigned j = 0; j < BLOCKS; j++) return_within_budget(page[j]);
         fake_clock_ms(100);
         if (i == 1) purged = fake_purged_bytes();
     }
@@ -84,7 +84,7 @@ static void slow_breaths_are_not_regretted(void **state)
     start_small();
     for (unsigned i = 0; i < 10; i++) {
         purged = fake_purged_bytes();
-        breathe(burst_pages());
+        breathe_within_budget(burst_pages());
         fake_clock_ms(3000);
         assert_true(fake_purged_bytes() > purged);
     }
@@ -97,11 +97,11 @@ static void one_page_is_not_regretted_before_it_is_wanted(void **state)
     (void)state;
     options_parse("dirty_decay_ms:0", "MALLOC_CONF");
     start_small();
-    breathe(1);
+    breathe_within_budget(1);
     assert_int_equal(purge[0].purged_pages, 1);
     purge_beyond_budget();
     assert_int_equal(purge[0].regrets, 0);
-    breathe(1);
+    breathe_within_budget(1);
     assert_int_equal(purge[0].regrets, 1);
 }
 
@@ -113,14 +113,14 @@ static void a_larger_budget_does_not_last(void **state)
     (void)state;
     start_attended();
     for (unsigned i = 0; i < 6; i++) {
-        breathe(burst_pages());
+        breathe_within_budget(burst_pages());
         fake_clock_ms(100);
     }
     kept = dirty_pages();
     assert_true(kept > burst_pages() / 2);
     for (unsigned i = 0; i < 40; i++) {
         fake_clock_ms(10000);
-        breathe(burst_pages() + pages_of_bytes(4 * PURGE_KEEP_BYTES));
+        breathe_within_budget(burst_pages() + pages_of_bytes(4 * PURGE_KEEP_BYTES));
     }
     assert_true(dirty_pages() < kept / 4);
 }
@@ -129,7 +129,7 @@ static void a_larger_budget_does_not_last(void **state)
 static void breathe_where_nothing_may_stay(void)
 {
     for (unsigned i = 0; i < 10; i++) {
-        breathe(burst_pages());
+        breathe_within_budget(burst_pages());
         assert_int_equal(dirty_pages(), 0);
         fake_clock_ms(100);
     }
@@ -152,7 +152,7 @@ static void a_limit_that_is_near_leaves_no_larger_budget(void **state)
     breathe_where_nothing_may_stay();
     purge_keep_none(false);
     fake_clock_ms(10000);
-    breathe(burst_pages());
+    breathe_within_budget(burst_pages());
     assert_int_equal(dirty_pages(), kept_of(burst_pages()));
 }
 
@@ -162,14 +162,14 @@ static void a_budget_that_was_learnt_yields_to_a_decay_of_zero(void **state)
     (void)state;
     start_attended();
     for (unsigned i = 0; i < 6; i++) {
-        breathe(burst_pages());
+        breathe_within_budget(burst_pages());
         fake_clock_ms(100);
     }
     assert_true(dirty_pages() > burst_pages() / 2);
     options_parse("dirty_decay_ms:0,oversize_threshold:1073741824", "MALLOC_CONF");
     purge_obey_options();
     assert_false(purge_oversize());
-    breathe(burst_pages());
+    breathe_within_budget(burst_pages());
     assert_int_equal(dirty_pages(), 0);
 }
 
@@ -181,7 +181,7 @@ static void a_decay_of_zero_keeps_nothing_of_others(void **state)
     start_small();
     late[late_count++] = fenced(1);
     fake_on_call(return_another);
-    breathe(burst_pages());
+    breathe_within_budget(burst_pages());
     fake_on_call(NULL);
     assert_int_equal(late_count, 0);
     assert_int_equal(dirty_pages(), 1);
@@ -325,7 +325,7 @@ static void an_old_fall_is_forgotten(void **state)
     for (unsigned i = 0; i < 20; i++) {
         size_t peak = page_heap->slab_peak;
 
-        breathe(burst_pages());
+        breathe_within_budget(burst_pages());
         assert_int_equal(page_heap->slab_peak, i == 0 ? peak : peak - (peak - kept) / 4);
         assert_true(i != 0 || purge_wants_background());
         fake_clock_ms(3000);

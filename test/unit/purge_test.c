@@ -12,7 +12,7 @@ static void what_the_budget_keeps_stays(void **state)
 {
     (void)state;
     start_small();
-    for (unsigned i = 0; i < 50; i++) breathe(pages_of_bytes(PURGE_KEEP_BYTES));
+    for (unsigned i = 0; i < 50; i++) breathe_within_budget(pages_of_bytes(PURGE_KEEP_BYTES));
     assert_int_equal(fake_calls(FAKE_PURGE), 0);
     assert_int_equal(dirty_pages(), pages_of_bytes(PURGE_KEEP_BYTES));
 }
@@ -43,7 +43,7 @@ static void what_exceeds_the_budget_goes_at_once(void **state)
     (void)state;
     start_small();
     pages = burst_pages();
-    breathe(pages);
+    breathe_within_budget(pages);
     assert_true(fake_calls(FAKE_PURGE) > 0);
     assert_int_equal(dirty_pages(), kept_of(pages));
     assert_int_equal(purge[0].purged_pages, pages - dirty_pages());
@@ -62,7 +62,7 @@ static void the_budget_grows_with_what_is_used(void **state)
     start_small();
     pages = burst_pages();
     (void)lease(pages * 4);
-    breathe(pages);
+    breathe_within_budget(pages);
     assert_int_equal(dirty_pages(), kept_of(pages * 5) + pages * 4 / PURGE_USED_SHARE);
 }
 
@@ -71,11 +71,11 @@ static void a_peak_is_forgotten(void **state)
 {
     (void)state;
     start_small();
-    breathe(16 * burst_pages());
+    breathe_within_budget(16 * burst_pages());
     assert_int_equal(dirty_pages(), kept_of(16 * burst_pages()));
     for (unsigned i = 0; i < 20; i++) {
         fake_clock_ms(10000);
-        breathe(burst_pages());
+        breathe_within_budget(burst_pages());
     }
     assert_in_range(dirty_pages(), kept_of(burst_pages()), kept_of(2 * burst_pages()));
 }
@@ -146,7 +146,7 @@ static void a_refused_purge_keeps_the_pages_dirty(void **state)
     start_small();
     pages = burst_pages() / 4; /* three times that fits into one region */
     fake_fail_kind(FAKE_PURGE, true);
-    breathe(pages);
+    breathe_within_budget(pages);
     assert_int_equal(dirty_pages(), pages);
     assert_int_equal(purge[0].purged_pages, 0);
     assert_true(fake_calls(FAKE_PURGE) <= inside_purge_refused_calls_max);
@@ -154,16 +154,16 @@ static void a_refused_purge_keeps_the_pages_dirty(void **state)
     page = lease(pages);
     assert_true(all_bytes_are(page_address(page), 1, bytes_of(pages)));
     run_return(page);
-    for (unsigned i = 0; i < 100; i++) breathe(pages - 1);
+    for (unsigned i = 0; i < 100; i++) breathe_within_budget(pages - 1);
     assert_true(fake_calls(FAKE_PURGE)
                 <= 2 * inside_purge_refused_calls_max); /* one of them for who asked for all */
-    breathe(2 * pages);
+    breathe_within_budget(2 * pages);
     assert_true(fake_calls(FAKE_PURGE) <= 3 * inside_purge_refused_calls_max);
     assert_int_equal(dirty_pages(), 2 * pages);
     fake_fail_kind(FAKE_PURGE, false);
-    breathe(3 * pages);
+    breathe_within_budget(3 * pages);
     assert_int_equal(dirty_pages(), kept_of(3 * pages));
-    breathe(pages); /* and it is asked each time again */
+    breathe_within_budget(pages); /* and it is asked each time again */
     assert_in_range(dirty_pages(), 0,
                     kept_of(3 * pages) * 3 / 2 + pages_of_bytes(PURGE_UNATTENDED_BYTES));
 }
@@ -175,11 +175,11 @@ static void a_refusal_counts_where_nothing_may_stay(void **state)
     options_parse("dirty_decay_ms:0", "MALLOC_CONF");
     start_attended();
     fake_fail_kind(FAKE_PURGE, true);
-    for (unsigned i = 0; i < 100; i++) breathe(burst_pages());
+    for (unsigned i = 0; i < 100; i++) breathe_within_budget(burst_pages());
     assert_true(fake_calls(FAKE_PURGE) <= inside_purge_refused_calls_max);
     assert_false(purge_rests_on_background());
     fake_fail_kind(FAKE_PURGE, false);
-    breathe(2 * burst_pages());
+    breathe_within_budget(2 * burst_pages());
     assert_int_equal(dirty_pages(), 0);
 }
 
@@ -446,7 +446,7 @@ static void short_runs_go_last(void **state)
     for (unsigned i = 0; i < SHORT_RUNS; i++) page[i] = fenced(pages);
     for (unsigned i = 0; i < SHORT_RUNS; i++) run_return(page[i]);
     kept = SHORT_RUNS * pages;
-    return_and_look(fenced(burst_pages()));
+    return_within_budget(fenced(burst_pages()));
     budget = kept_of(page_heap_used_pages(page_heap) + kept + burst_pages())
            + page_heap_used_pages(page_heap) / PURGE_USED_SHARE;
     assert_int_equal(dirty_pages(), budget);
@@ -492,7 +492,7 @@ static void large_purges_go_in_parts_without_the_lock(void **state)
     (void)state;
     start_small();
     fake_on_call(look_for_locks);
-    breathe(pages_of_bytes(200 * MiB));
+    breathe_within_budget(pages_of_bytes(200 * MiB));
     assert_true(fake_calls(FAKE_PURGE) >= 200 / 32);
     assert_int_equal(dirty_pages(), kept_of(pages_of_bytes(200 * MiB)));
 }

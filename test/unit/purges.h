@@ -30,14 +30,18 @@ static inline size_t kept_of(size_t peak_pages)
     return max_size(pages_of_bytes(PURGE_KEEP_BYTES), peak_pages / PURGE_PEAK_SHARE);
 }
 
-static inline void return_and_look(uint32_t page)
+/* What is beyond the budget then goes to the kernel. */
+static inline void return_within_budget(uint32_t page)
 {
     run_return(page);
     if (!purge_is_within_budget()) purge_beyond_budget();
     check_runs();
 }
 
-static inline void breathe(size_t pages) { return_and_look(lease_written(pages)); }
+static inline void breathe_within_budget(size_t pages)
+{
+    return_within_budget(lease_written(pages));
+}
 
 enum { LATE_RUNS = 300 };
 
