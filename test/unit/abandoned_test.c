@@ -68,14 +68,14 @@ static void *live(void *argument)
     prairie_free(member->block);
     member->cache = thread_front()->cache;
     __atomic_store_n(&member->lives, 1, __ATOMIC_RELEASE);
-    while (__atomic_load_n(&member->may_end, __ATOMIC_ACQUIRE) == 0) usleep(100);
+    wait_until_set(&member->may_end);
     return NULL;
 }
 
 static void begin_member(struct member *member)
 {
     assert_int_equal(pthread_create(&member->thread, NULL, live, member), 0);
-    while (__atomic_load_n(&member->lives, __ATOMIC_ACQUIRE) == 0) usleep(100);
+    wait_until_set(&member->lives);
 }
 
 static void end_member(struct member *member)

@@ -57,7 +57,7 @@ static void *live(void *unused)
     seen.errno_at = (char *)&errno;
     seen.slot = thread_slot;
     __atomic_store_n(&seen.lives, 1, __ATOMIC_RELEASE);
-    while (__atomic_load_n(&seen.may_end, __ATOMIC_ACQUIRE) == 0) usleep(1000);
+    wait_until_set(&seen.may_end);
     return NULL;
 }
 
@@ -66,7 +66,7 @@ static void start(void)
     __atomic_store_n(&seen.lives, 0, __ATOMIC_RELEASE);
     __atomic_store_n(&seen.may_end, 0, __ATOMIC_RELEASE);
     assert_true(start_real_thread(live));
-    while (__atomic_load_n(&seen.lives, __ATOMIC_ACQUIRE) == 0) usleep(1000);
+    wait_until_set(&seen.lives);
 }
 
 static void end(void)

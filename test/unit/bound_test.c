@@ -226,7 +226,7 @@ static void a_busy_arena_is_waited_for(void **state)
     (void)state;
     thread_bind(arena);
     assert_int_equal(pthread_create(&holder, NULL, hold_until_waited_for, arena), 0);
-    while (!__atomic_load_n(&held, __ATOMIC_ACQUIRE)) usleep(100);
+    wait_until_set(&held);
     block = prairie_mallocx(100, MALLOCX_TCACHE_NONE);
     assert_ptr_equal(arena_of_address(block), arena);
     assert_ptr_equal(thread_arena(), arena);
@@ -247,7 +247,7 @@ static void an_arena_is_left_when_its_blocks_are_home(void **state)
     thread_bind(arena);
     for (unsigned i = 0; i < 50; i++) prairie_free(prairie_malloc(100));
     assert_int_equal(pthread_create(&holder, NULL, hold_until_waited_for, arena), 0);
-    while (!__atomic_load_n(&held, __ATOMIC_ACQUIRE)) usleep(100);
+    wait_until_set(&held);
     thread_bind(arenas[0]);
     assert_int_equal(pthread_join(holder, NULL), 0);
     assert_int_equal(may_end, 1);
@@ -382,7 +382,7 @@ static void *bind_and_wait(void *arena)
     prairie_free(prairie_malloc(100));
     thread_bind(arena);
     __atomic_store_n(&held, 1, __ATOMIC_RELEASE);
-    while (!__atomic_load_n(&may_end, __ATOMIC_ACQUIRE)) usleep(100);
+    wait_until_set(&may_end);
     return NULL;
 }
 
@@ -396,7 +396,7 @@ static void a_child_has_no_threads_bound_but_its_own(void **state)
     thread_bind(mine);
     assert_true(thread_cache_off());
     assert_int_equal(pthread_create(&thread, NULL, bind_and_wait, arena), 0);
-    while (!__atomic_load_n(&held, __ATOMIC_ACQUIRE)) usleep(100);
+    wait_until_set(&held);
     child = fake_fork();
     if (child == 0) {
         bool good = placed_destroy(arena) && !placed_destroy(mine) && thread_arena() == mine;

@@ -9,7 +9,6 @@
 #include "unit.h"
 
 #include <pthread.h>
-#include <sched.h>
 
 static uint32_t held, release; /* atomic */
 
@@ -17,7 +16,7 @@ static inline void *hold_arena(void *arena)
 {
     lock_take(&((struct arena *)arena)->lock);
     __atomic_store_n(&held, 1, __ATOMIC_RELEASE);
-    while (!__atomic_load_n(&release, __ATOMIC_ACQUIRE)) sched_yield();
+    wait_until_set(&release);
     lock_give(&((struct arena *)arena)->lock);
     return NULL;
 }
@@ -28,7 +27,7 @@ static inline pthread_t holder_of(struct arena *arena)
 
     held = release = 0;
     assert_int_equal(pthread_create(&thread, NULL, hold_arena, arena), 0);
-    while (!__atomic_load_n(&held, __ATOMIC_ACQUIRE)) sched_yield();
+    wait_until_set(&held);
     return thread;
 }
 

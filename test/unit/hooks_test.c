@@ -153,7 +153,7 @@ static bool slow_purge(struct extent_hooks *hooks, void *base, size_t bytes, siz
 {
     (void)hooks, (void)base, (void)bytes, (void)offset, (void)length, (void)arena;
     __atomic_store_n(&purging, 1, __ATOMIC_RELEASE);
-    while (!__atomic_load_n(&may_purge_end, __ATOMIC_ACQUIRE)) usleep(100);
+    wait_until_set(&may_purge_end);
     return false;
 }
 
@@ -182,7 +182,7 @@ static struct arena *arena_being_purged(struct extent_hooks *hooks, pthread_t *p
     (void)arena_set_hooks(arena, hooks);
     prairie_free(prairie_mallocx(100000, MALLOCX_ARENA(arena->index)));
     assert_int_equal(pthread_create(purger, NULL, purge_it, arena), 0);
-    while (!__atomic_load_n(&purging, __ATOMIC_ACQUIRE)) usleep(100);
+    wait_until_set(&purging);
     return arena;
 }
 

@@ -213,7 +213,7 @@ static void wait_inside(void *name, reserve_cnd_t condition, size_t size)
 {
     (void)name, (void)condition, (void)size;
     __atomic_store_n(&meeting.inside, 1, __ATOMIC_RELEASE);
-    while (__atomic_load_n(&meeting.leave, __ATOMIC_ACQUIRE) == 0) sched_yield();
+    wait_until_set(&meeting.leave);
     __atomic_store_n(&meeting.inside, 0, __ATOMIC_RELEASE);
 }
 
@@ -246,7 +246,7 @@ static void taking_away_waits_for_calls(void **state)
     start();
     add(wait_inside, a);
     pthread_create(&teller, NULL, tell_one, NULL);
-    while (__atomic_load_n(&meeting.inside, __ATOMIC_ACQUIRE) == 0) sched_yield();
+    wait_until_set(&meeting.inside);
     pthread_create(&opener, NULL, let_leave, NULL);
     assert_true(notify_remove(wait_inside, a));
     assert_int_equal(__atomic_load_n(&meeting.inside, __ATOMIC_ACQUIRE), 0);
@@ -374,7 +374,7 @@ static void a_child_forgets_other_threads(void **state)
     assert_non_null(heap_attach());
     add(wait_inside, a);
     pthread_create(&teller, NULL, tell_one, NULL);
-    while (__atomic_load_n(&meeting.inside, __ATOMIC_ACQUIRE) == 0) sched_yield();
+    wait_until_set(&meeting.inside);
     if (fake_fork() == 0) _exit(notify_remove(wait_inside, a) ? 0 : 1); /* would wait for ever */
     wait(&status);
     assert_int_equal(status, 0);

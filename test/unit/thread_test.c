@@ -333,7 +333,7 @@ static void *wait_with_a_cache(void *unused)
 {
     use_every_class();
     __atomic_store_n((uint32_t *)unused, 1, __ATOMIC_RELEASE);
-    while (!__atomic_load_n(&may_end, __ATOMIC_ACQUIRE)) usleep(100);
+    wait_until_set(&may_end);
     return NULL;
 }
 
@@ -347,7 +347,7 @@ static void the_child_of_a_fork_forgets_the_others(void **state)
     (void)state;
     use_every_class();
     assert_int_equal(pthread_create(&thread, NULL, wait_with_a_cache, &ready), 0);
-    while (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE)) usleep(100);
+    wait_until_set(&ready);
     assert_int_equal(caches_in_use(), 2);
     child = fake_fork();
     if (child == 0) {

@@ -22,7 +22,7 @@ static inline void *stand_by(void *unused)
 {
     prairie_free(prairie_malloc(1));
     __atomic_store_n(&bystander_stands, 1, __ATOMIC_RELEASE);
-    while (RELAXED_LOAD(bystander_may_end) == 0) usleep(1000);
+    wait_until_set(&bystander_may_end);
     return unused;
 }
 
@@ -35,7 +35,7 @@ static inline pthread_t begin_bystander(void)
     RELAXED_STORE(bystander_may_end, 0);
     prairie_free(prairie_malloc(1));
     assert_int_equal(pthread_create(&thread, NULL, stand_by, NULL), 0);
-    while (__atomic_load_n(&bystander_stands, __ATOMIC_ACQUIRE) == 0) usleep(100);
+    wait_until_set(&bystander_stands);
     assert_int_equal(inside_threads_with_caches(), 2);
     return thread;
 }

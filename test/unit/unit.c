@@ -65,6 +65,11 @@ bool all_bytes_are(const void *base, unsigned char value, size_t bytes)
     return bytes == 0 || (at[0] == value && memcmp(at, at + 1, bytes - 1) == 0);
 }
 
+void wait_until_set(const uint32_t *flag)
+{
+    while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) == 0) usleep(100);
+}
+
 /* ---- children ---- */
 
 struct outcome {

@@ -54,6 +54,9 @@ bool faults_can_be_expected(void);
 /* Runs `body` in a child, which must come to its end without a word. */
 void expect_survival(void (*body)(void));
 
+/* Until another thread stores something in it, with release. */
+void wait_until_set(const uint32_t *flag);
+
 /* Random numbers that repeat from the seed; or, after random_from, made of these bytes, as many for
  * each as its end needs, and 0 when they are over. */
 uint64_t random_word(void);
