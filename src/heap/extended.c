@@ -16,9 +16,8 @@
 #include "../cache/explicit_cache.h"
 #include "../os/os.h"
 
-/* The size of a block that a request aligned like that is served with, where a table tells the
- * class: rounding up to the alignment leads to the smallest class whose blocks are all aligned
- * (test/unit/extended_test.c). More than TABLE_BYTES_MAX: no table tells, as of size 0. */
+/* The size whose class serves a request aligned like that, as class_of_aligned finds it, where a
+ * table tells the class. More than TABLE_BYTES_MAX: no table tells, as of size 0. */
 INLINE size_t table_bytes_of(size_t size, size_t align)
 {
     if (unlikely(size - 1 >= TABLE_BYTES_MAX) || unlikely(align > TABLE_BYTES_MAX)) return SIZE_MAX;

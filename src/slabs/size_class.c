@@ -39,11 +39,11 @@ void sized_frees_go_nowhere(void)
         sized_free_goes_to(class_index, 0);
 }
 
+/* Slabs start at a page, so a block is as aligned as its class's size is; and the class of a
+ * multiple of an alignment has such a size (test/unit/size_class_test.c). */
 unsigned class_of_aligned(size_t size, size_t align)
 {
     if (size > SMALL_BYTES_MAX || align > 4096) return 0;
-    /* Slabs start at a page, so a block is as aligned as its class's size is. */
-    for (unsigned class_index = class_of_size(size); class_index < CLASS_COUNT; class_index++)
-        if (is_aligned(class_bytes[class_index], align)) return class_index;
-    return 0;
+    size = round_up(size, align);
+    return size <= SMALL_BYTES_MAX ? class_of_size(size) : 0;
 }

@@ -8,8 +8,7 @@
 
 #include <jemalloc/jemalloc.h>
 
-/* Rounding up to the alignment leads to the class that a search would find. */
-static void rounding_finds_the_aligned_class(void **state)
+static void a_table_tells_aligned_classes_up_to_its_end(void **state)
 {
     (void)state;
     for (size_t align = 1; align <= TABLE_BYTES_MAX; align *= 2)
@@ -257,9 +256,9 @@ static void wrong_sizes_are_found(void **state)
     expect_abort(misuse_of_alignment, "prairie: wrong size in sized delete");
 }
 
-UNIT_MAIN(UNIT_TEST(rounding_finds_the_aligned_class), UNIT_TEST(flags_mean_what_the_header_says),
-          UNIT_TEST(refusals_change_nothing), UNIT_TEST(the_highest_alignments_are_refused),
-          UNIT_TEST(an_eighth_more_is_still_sparse),
+UNIT_MAIN(UNIT_TEST(a_table_tells_aligned_classes_up_to_its_end),
+          UNIT_TEST(flags_mean_what_the_header_says), UNIT_TEST(refusals_change_nothing),
+          UNIT_TEST(the_highest_alignments_are_refused), UNIT_TEST(an_eighth_more_is_still_sparse),
           UNIT_TEST(blocks_of_sparse_slabs_are_worth_moving),
           UNIT_TEST(the_largest_sizes_are_told_as_none), UNIT_TEST(uncached_blocks_are_not_cached),
           UNIT_TEST(growth_takes_the_least_when_the_most_is_barred),
