@@ -164,9 +164,11 @@ void free_sized_overflow(struct front *front, void *block, size_t size)
 
     if (unlikely(offset % OFFSET_FOR_FREES != offset_of_size[size]))
         return free_sized_other(block, size);
-    left = RELAXED_LOAD(sized_frees_left) - 1;
-    RELAXED_STORE(sized_frees_left, left);
-    if (unlikely(left == 0)) return free_sized_unwatched(block, size);
+    left = RELAXED_LOAD(sized_frees_left);
+    if (unlikely(left != 0)) {
+        RELAXED_STORE(sized_frees_left, left - 1);
+        if (unlikely(left == 1)) return free_sized_unwatched(block, size);
+    }
     if (unlikely(!front_put(front, offset, block))) free_missed(front, block);
 }
 

@@ -46,8 +46,8 @@ extern PRIVATE const uint8_t offset_of_size[TABLE_BYTES_MAX + 1];
  * lives has offset 0, as one has whose guarded blocks are watched (guard/guarded.h). In a program
  * with a delete of its own all have (cxx/cxx_new.c). */
 extern PRIVATE uint8_t offset_of_sized_free[TABLE_BYTES_MAX + 1];
-/* Sized frees that look at the address before guarded blocks are no longer watched; a hint, atomic.
- */
+/* Sized frees that look at the address before guarded blocks are no longer watched; 0: none are. A
+ * hint; atomic. */
 extern PRIVATE uint32_t sized_frees_left;
 void sized_free_goes_to(unsigned class_index, uint8_t offset);
 /* All have offset 0 from now on. */

@@ -182,6 +182,22 @@ static void a_sized_free_looks_only_where_one_lives(void **state)
     assert_int_equal(offset_of_sized_free[100], apart);
 }
 
+/* The countdown of a watch is one word of all threads: nobody writes it while none is. */
+static void a_sized_free_that_looks_counts_for_a_watch_only(void **state)
+{
+    void *block, *other;
+
+    (void)state;
+    sample_from_now(PERIOD);
+    other = prairie_malloc(100);
+    block = sampled_block(100);
+    assert_int_equal(offset_of_sized_free[100], 0);
+    misuse_note_free(other);
+    free_sized_overflow(thread_front(), other, 100);
+    assert_int_equal(sized_frees_left, 0);
+    prairie_free_sized(block, 100);
+}
+
 /* Of each size that the header's table has, to the last. */
 static void sized_frees_have_magazines_of_their_own(void **state)
 {
@@ -633,6 +649,7 @@ UNIT_MAIN(UNIT_TEST(the_probability_is_that_of_the_process), UNIT_TEST(gaps_are_
           UNIT_TEST(a_gap_is_passed_to_its_last_byte), UNIT_TEST(hot_pairs_are_seen),
           UNIT_TEST(a_mixed_life_is_estimated), UNIT_TEST(every_free_finds_it),
           UNIT_TEST(a_sized_free_looks_only_where_one_lives),
+          UNIT_TEST(a_sized_free_that_looks_counts_for_a_watch_only),
           UNIT_TEST(sized_frees_have_magazines_of_their_own),
           UNIT_TEST(sized_frees_that_watch_go_on_watching),
           UNIT_TEST(resizing_keeps_contents_and_counts), UNIT_TEST(large_ones_resize_in_place),
