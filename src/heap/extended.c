@@ -196,14 +196,15 @@ static bool may_stay_large(const void *block, size_t size, unsigned flags)
         && large_bytes_for(page_at(block), size) == prairie_nallocx(size, (int)flags);
 }
 
-/* A block that is aligned to more than a line by chance keeps that only where it is; so it is
- * resized in place, or moved to one that is aligned by request. */
+/* A block that is aligned to more than a line by chance keeps that only where it is: it is resized
+ * in place, or moved to one that is aligned by request. From REMAP_BYTES_MIN on all that move begin
+ * with a page. */
 static void *resize_or_move(void *block, size_t old_bytes, size_t size, unsigned flags,
                             const void *frame)
 {
     void *resized;
 
-    if (flags_align(flags) > LINE_BYTES) {
+    if (flags_align(flags) > LINE_BYTES && size < REMAP_BYTES_MIN) {
         if (resize_in_place(block, size, size, frame) == prairie_nallocx(size, (int)flags))
             return block;
         return move_flagged(block, old_bytes, size, flags, frame);

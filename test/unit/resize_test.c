@@ -250,7 +250,34 @@ static void the_last_blocks_are_filled_too(void **state)
     assert_true(taken > 0);
 }
 
+/* From where pages are moved rather than bytes, an alignment to more than a line is no hindrance:
+ * all that move begin with a page. */
+static void pages_of_aligned_blocks_are_moved(void **state)
+{
+    enum { BYTES = REMAP_BYTES_MIN + 3 * KiB };
+
+    (void)state;
+    for (size_t align = os_page_bytes(); align > LINE_BYTES; align /= 8) { /* moves are rationed */
+        int flags = MALLOCX_ALIGN(align);
+        char *block = prairie_mallocx(BYTES, flags), *moved;
+        void *behind = prairie_malloc(BYTES);
+        uint64_t moves = fake_calls(FAKE_MOVE);
+
+        memset(block, 3, BYTES);
+        moved = prairie_rallocx(block, 2 * BYTES, flags);
+        assert_ptr_not_equal(moved, block);
+        assert_int_equal(fake_calls(FAKE_MOVE), moves + 1);
+        assert_true(is_aligned((uintptr_t)moved, align));
+        assert_int_equal(prairie_usable_size(moved), prairie_nallocx(2 * BYTES, flags));
+        assert_true(all_bytes_are(moved, 3, BYTES));
+        prairie_free(moved);
+        prairie_free(behind);
+        prairie_check_all();
+    }
+}
+
 UNIT_MAIN(UNIT_TEST(plain_blocks), UNIT_TEST(some_blocks_are_sampled),
           UNIT_TEST(every_block_is_sampled), UNIT_TEST(threads_hold_nothing),
           UNIT_TEST(what_is_gained_is_junk), UNIT_TEST(what_is_gained_is_zero),
-          UNIT_TEST(zeros_reach_to_the_usable_size), UNIT_TEST(the_last_blocks_are_filled_too))
+          UNIT_TEST(zeros_reach_to_the_usable_size), UNIT_TEST(the_last_blocks_are_filled_too),
+          UNIT_TEST(pages_of_aligned_blocks_are_moved))
