@@ -141,9 +141,11 @@ READS_UNLOCKED void misuse_check_moved(const void *pointer, unsigned class_index
     const struct slab *slab = slab_of(pointer, class_index);
     uintptr_t offset = slab != NULL ? (uintptr_t)pointer - (uintptr_t)slab->base : 0;
     unsigned index = slab_quotient_index(slab_quotient(shape, offset));
+    const struct cache *cache = thread_front()->cache;
 
     if (!slab_offset_is_block(shape, offset)) misuse_abort("realloc", POINTER_INTERIOR, pointer);
-    if (magazine_has_lately(&thread_front()->magazine[class_index], pointer, MOVED_LOOKS)
+    if ((cache != NULL
+         && magazine_has_lately(&cache->front.magazine[class_index], pointer, MOVED_LOOKS))
         || (slab != NULL && slab_has_free(slab, index)))
         misuse_abort("realloc", POINTER_FREED, pointer);
 }
