@@ -239,9 +239,10 @@ PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
  * neighbours, or gives to them. */
 PUBLIC size_t prairie_xallocx(void *block, size_t size, size_t extra, int flags)
 {
-    size_t old_bytes = prairie_usable_size(block), bytes, most;
+    size_t old_bytes, bytes, most;
 
     if (CHECKED) misuse_check("realloc", block);
+    old_bytes = prairie_usable_size(block);
     if (__builtin_add_overflow(size, extra, &most) || most > LARGE_BYTES_MAX)
         most = LARGE_BYTES_MAX;
     if (size > most || !is_aligned((uintptr_t)block, flags_align((unsigned)flags)))
