@@ -34,7 +34,7 @@ enum { METADATA_THP_ALWAYS = 2 };
 static struct {
     struct lock lock;
     bool started;    /* written under lock; published with release */
-    uint32_t hooked; /* atomic: fork handlers are in place */
+    uint32_t hooked; /* atomic: fork handlers are in place, or a thread puts them there */
     unsigned forks;  /* how many forks this thread is inside of; written by it under all locks */
 } life = { .lock = { .state = LOCK_FREE, .rank = LOCK_START } };
 
@@ -194,11 +194,13 @@ bool heap_start(void)
 }
 
 /* Registering may allocate, so it happens after the first thread has its cache, or none was to be
- * had, and only once. */
+ * had. When there was no memory for it, the next thread that comes tries again. */
 static void hook_process(void)
 {
-    if (__atomic_exchange_n(&life.hooked, true, __ATOMIC_RELAXED)) return;
-    os_at_fork(heap_fork_begins, heap_fork_ends_in_parent, heap_fork_ends_in_child);
+    if (RELAXED_LOAD(life.hooked) || __atomic_exchange_n(&life.hooked, true, __ATOMIC_RELAXED))
+        return;
+    if (!os_at_fork(heap_fork_begins, heap_fork_ends_in_parent, heap_fork_ends_in_child))
+        RELAXED_STORE(life.hooked, false);
 }
 
 /* What fills blocks does it where every call comes along. */

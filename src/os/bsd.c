@@ -171,7 +171,7 @@ bool os_has_one_thread(void) { return false; }
 
 uintptr_t port_thread_mark(void) { return (uintptr_t)pthread_self(); }
 
-void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
+bool os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
 {
-    (void)pthread_atfork(before, in_parent, in_child);
+    return pthread_atfork(before, in_parent, in_child) == 0;
 }

@@ -121,11 +121,12 @@ uintptr_t port_thread_mark(void) { return (uintptr_t)pthread_self(); }
 /* The system has the zone's locks taken around a fork (darwin/zone.c), with its list of zones locked.
  * Handlers, which are called before that, would take them first, and wait for a thread that has the
  * list and waits for them, as malloc_zone_pressure_relief does. */
-void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
+bool os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
 {
 #ifdef PRAIRIE_OWN_NAMES /* no zone */
-    (void)pthread_atfork(before, in_parent, in_child);
+    return pthread_atfork(before, in_parent, in_child) == 0;
 #else
     (void)before, (void)in_parent, (void)in_child;
+    return true;
 #endif
 }

@@ -404,9 +404,9 @@ void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms)
 
 /* ---- forks ---- */
 
-void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
+bool os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
 {
-    (void)pthread_atfork(before, in_parent, in_child);
+    return pthread_atfork(before, in_parent, in_child) == 0;
 }
 
 /* fork takes the C library's lock of the list of files after all handlers. Who holds it

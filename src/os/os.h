@@ -188,8 +188,9 @@ struct os_interlude {
 };
 struct os_interlude os_interlude_begins(void);
 void os_interlude_ends(struct os_interlude before);
-/* Calls the three around every fork of the process. May allocate: no lock may be held. */
-void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
+/* Calls the three around every fork of the process. May allocate: no lock may be held. False: no
+ * memory; the next call may try again. */
+bool os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));
 /* No other thread of the program's is there, nor was one since the process began, or since it was
  * forked off. False also when that cannot be told. */
 bool os_has_one_thread(void);

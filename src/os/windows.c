@@ -421,9 +421,10 @@ void os_interlude_ends(struct os_interlude before) { errno = before.error; }
 
 /* ---- what there is none of here ---- */
 
-void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
+bool os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
 {
     (void)before, (void)in_parent, (void)in_child;
+    return true;
 }
 
 void os_fork_begins(void) {}

@@ -157,8 +157,8 @@ static void every_reserve(uint64_t n) { fail_from_step(FAKE_RESERVE, FAKE_RESERV
 static void every_commit(uint64_t n) { fail_from_step(FAKE_COMMIT, FAKE_COMMIT, n); }
 static void every_purge(uint64_t n) { fail_from_step(FAKE_PURGE, FAKE_PURGE, n); }
 static void every_move(uint64_t n) { fail_from_step(FAKE_MOVE, FAKE_MOVE, n); }
-static void every_thread(uint64_t n) { fail_from_step(FAKE_THREAD_START, FAKE_END_HOOK, n); }
-static void every_call(uint64_t n) { fail_from_step(FAKE_RESERVE, FAKE_END_HOOK, n); }
+static void every_thread(uint64_t n) { fail_from_step(FAKE_THREAD_START, FAKE_FORK_HOOK, n); }
+static void every_call(uint64_t n) { fail_from_step(FAKE_RESERVE, FAKE_FORK_HOOK, n); }
 
 static void little_memory(uint64_t n)
 {

@@ -715,11 +715,18 @@ void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms)
     if (fake.on_sleep != NULL) fake.on_sleep();
 }
 
-void os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
+bool os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
 {
+    bool done;
+
+    enter();
+    done = admit(FAKE_FORK_HOOK);
+    leave();
+    if (!done) return false;
     fake.before_fork = before;
     fake.in_parent = in_parent;
     fake.in_child = in_child;
+    return true;
 }
 
 bool os_has_one_thread(void) { return fake.one_thread; }

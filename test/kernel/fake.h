@@ -37,6 +37,7 @@ enum fake_call {
     FAKE_KEEP_FROM_CHILD,
     FAKE_THREAD_START,
     FAKE_END_HOOK,
+    FAKE_FORK_HOOK,
     /* Those that cannot. */
     FAKE_RELEASE,
     FAKE_HUGE_WANT,

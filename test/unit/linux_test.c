@@ -96,7 +96,7 @@ static void handlers_are_called_around_a_fork(void **state)
     pid_t child;
 
     (void)state;
-    os_at_fork(note_before, note_parent, note_child);
+    assert_true(os_at_fork(note_before, note_parent, note_child));
     child = fork();
     if (child == 0) _exit(strcmp(order, "bc") != 0);
     assert_int_equal(waitpid(child, &status, 0), child);

@@ -267,6 +267,30 @@ static bool nothing_is_held_any_more(void)
     return fake_forks_begun() == 0 && control_lock.state == LOCK_FREE && live_a_little();
 }
 
+static void *call_once(void *unused)
+{
+    prairie_free(prairie_malloc(100));
+    return unused;
+}
+
+/* There was no memory for the handlers when the first thread came: the next one puts them there. */
+static void refused_fork_handlers_are_put_there_later(void **state)
+{
+    pthread_t thread;
+
+    (void)state;
+    fake_fail_kind(FAKE_FORK_HOOK, true);
+    assert_true(live_a_little());
+    assert_int_equal(fake_calls(FAKE_FORK_HOOK), 1);
+    fake_fail_kind(FAKE_FORK_HOOK, false);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(pthread_create(&thread, NULL, call_once, NULL), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_equal(fake_calls(FAKE_FORK_HOOK), 2);
+    }
+    run_child_of_a_fork(nothing_is_held_any_more);
+}
+
 /* A handler of the fork forks: its end is not that of the fork around it. */
 static void a_fork_inside_of_a_fork_gives_nothing(void **state)
 {
@@ -504,6 +528,7 @@ UNIT_MAIN(UNIT_TEST(a_start_that_fails_often_counts_once), UNIT_TEST(every_page_
           UNIT_TEST(without_any_memory_nothing_works_and_nothing_breaks),
           UNIT_TEST(parent_and_child_go_on), UNIT_TEST(children_of_a_busy_program_work),
           UNIT_TEST(the_child_has_what_was_on_its_way),
+          UNIT_TEST(refused_fork_handlers_are_put_there_later),
           UNIT_TEST(a_fork_inside_of_a_fork_gives_nothing),
           UNIT_TEST(a_child_returns_into_the_fork_around),
           UNIT_TEST(what_a_handler_makes_is_held_until_the_fork_ends),
