@@ -286,6 +286,16 @@ static bool given_hardened(struct front *front, void *block, size_t size, enum h
     return front->kind == FRONT_HARDENED && hardened_give(front, block, size, door);
 }
 
+/* Of a block that comes by a slower way. In a hardened process it is looked at once: by what takes
+ * it, or, false, its door here, and the rest by the way that must be taken. */
+INLINE bool given_if_hardened(void *block, size_t size, enum hardened_door door)
+{
+    if (likely(!hardening.is_on)) return false;
+    if (given_hardened(thread_front(), block, size, door)) return true;
+    hardened_check_door(block, door);
+    return false;
+}
+
 NOINLINE static void delete_missed(struct front *front, void *block)
 {
     if (given_hardened(front, block, SIZE_MAX, DOOR_NEW)) return;
@@ -346,7 +356,7 @@ static bool program_deletes_array(void *block)
 NOINLINE static void delete_sized_other(void *block, size_t size)
 {
     if (unlikely(program_deletes(block))) return;
-    hardened_expect_door(block, DOOR_NEW);
+    if (given_if_hardened(block, size, DOOR_NEW)) return;
     prairie_free_sized(block, size);
 }
 
@@ -374,7 +384,7 @@ PUBLIC void _ZdlPvm(void *block, size_t size)
 NOINLINE static void delete_array_sized_other(void *block, size_t size)
 {
     if (unlikely(program_deletes_array(block))) return;
-    hardened_expect_door(block, DOOR_NEW_ARRAY);
+    if (given_if_hardened(block, size, DOOR_NEW_ARRAY)) return;
     prairie_free_sized(block, size);
 }
 
@@ -406,23 +416,24 @@ PUBLIC void _ZdlPvRKSt9nothrow_t(void *block, const struct nothrow *nothrow)
     _ZdlPv(block);
 }
 
-/* The alignment says nothing that the address does not. */
-static void delete_aligned(void *block, enum hardened_door door)
+/* The alignment says nothing that the address does not. `size` as in given_hardened. */
+static void delete_aligned(void *block, size_t size, enum hardened_door door)
 {
-    hardened_expect_door(block, door);
+    if (given_if_hardened(block, size, door)) return;
+    if (size != SIZE_MAX) hardened_expect_bytes(block, size);
     prairie_free(block);
 }
 
 PUBLIC void _ZdlPvSt11align_val_t(void *block, size_t align)
 {
     (void)align;
-    delete_aligned(block, DOOR_NEW_ALIGNED);
+    delete_aligned(block, SIZE_MAX, DOOR_NEW_ALIGNED);
 }
 
 PUBLIC void _ZdaPvSt11align_val_t(void *block, size_t align)
 {
     (void)align;
-    delete_aligned(block, DOOR_NEW_ARRAY_ALIGNED);
+    delete_aligned(block, SIZE_MAX, DOOR_NEW_ARRAY_ALIGNED);
 }
 
 PUBLIC void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align,
@@ -441,15 +452,16 @@ PUBLIC void _ZdaPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align,
 
 PUBLIC void _ZdlPvmSt11align_val_t(void *block, size_t size, size_t align)
 {
-    if (likely(_ZdlPvSt11align_val_t == delete_aligned_ours)) hardened_expect_bytes(block, size);
-    _ZdlPvSt11align_val_t(block, align);
+    if (likely(_ZdlPvSt11align_val_t == delete_aligned_ours))
+        delete_aligned(block, size, DOOR_NEW_ALIGNED);
+    else _ZdlPvSt11align_val_t(block, align);
 }
 
 PUBLIC void _ZdaPvmSt11align_val_t(void *block, size_t size, size_t align)
 {
     if (likely(_ZdaPvSt11align_val_t == delete_array_aligned_ours))
-        hardened_expect_bytes(block, size);
-    _ZdaPvSt11align_val_t(block, align);
+        delete_aligned(block, size, DOOR_NEW_ARRAY_ALIGNED);
+    else _ZdaPvSt11align_val_t(block, align);
 }
 
 PUBLIC void _ZdaPvRKSt9nothrow_t(void *block, const struct nothrow *nothrow)
