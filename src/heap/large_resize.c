@@ -71,7 +71,7 @@ static void set_spare(uint32_t page, size_t spare)
     large_cache_count_staggered(thread_front()->cache, spare != 0 ? 1 : UINT32_MAX);
 }
 
-/* To so many pages. False: there is no room; nothing happened. */
+/* To so many pages. False: there is no room; the block is as it was, but without its fence. */
 static bool resize_pages(uint32_t page, size_t pages, bool may_move)
 {
     run_take_fence_away(page);
@@ -87,8 +87,8 @@ INLINE void look_after_growth(uint32_t page)
     if (unlikely(page_record(page)->state == PAGE_VAST)) shortage_look(0);
 }
 
-/* To that size, where it is, or where the kernel moves a vast one. False: there is no room; nothing
- * happened. */
+/* To that size, where it is, or where the kernel moves a vast one. False: there is no room; the
+ * block is as it was, but without its fence. */
 static bool resize_here(uint32_t page, size_t size, bool may_move)
 {
     size_t old_bytes = large_bytes(page), old_spare = page_spare_bytes(page_record(page));
