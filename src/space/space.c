@@ -174,7 +174,7 @@ static bool limit_allows(size_t bytes)
 }
 
 /* The page map, the class map, then the pages themselves: whatever fails leaves the region as it
- * was. */
+ * was. Where purging closes pages, each lease commits its own, and no others are charged for. */
 static bool open_pages(struct region *region, size_t pages, size_t room_bytes)
 {
     char *base = region->base + ((size_t)region->open_pages << space.page_shift);
@@ -193,7 +193,7 @@ static bool open_pages(struct region *region, size_t pages, size_t room_bytes)
     }
     if (!class_map_open(base, bytes) || !meta_open_ahead((space.open_bytes + bytes) / META_SHARE))
         return false;
-    return os_commit((struct os_range){ base, bytes });
+    return OS_PURGE_CLOSES || os_commit((struct os_range){ base, bytes });
 }
 
 /* Pages that it could open. */

@@ -45,6 +45,26 @@ static void purged_pages_are_closed_and_open_when_leased(void **state)
     check_runs();
 }
 
+/* More is opened than was asked for, but the right to use it is taken with each lease. */
+static void pages_ahead_of_need_are_not_charged(void **state)
+{
+    uint32_t page;
+    size_t ahead;
+
+    (void)state;
+    start_pages();
+    page = lease(3);
+    ahead = page_heap->free_pages[FREE_CLEAN];
+    assert_true(is_open(page, 3));
+    assert_true(ahead > 0);
+    for (uint32_t next = page + 3; ahead > 0; next++, ahead--) assert_false(is_open(next, 1));
+    assert_true(run_extend(page_heap, page, 4));
+    assert_true(is_open(page, 4));
+    page = run_lease(2, 4, PAGE_USED).page;
+    assert_true(is_open(page, 2));
+    check_runs();
+}
+
 static void refused_they_stay_free(void **state)
 {
     uint32_t page = closed_run(100);
@@ -188,7 +208,7 @@ static void no_commit_is_needed_to_go_on(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(purged_pages_are_closed_and_open_when_leased),
-          UNIT_TEST(refused_they_stay_free),
+          UNIT_TEST(pages_ahead_of_need_are_not_charged), UNIT_TEST(refused_they_stay_free),
           UNIT_TEST(several_at_once_are_as_many_as_could_be_opened),
           UNIT_TEST(a_run_grows_only_into_what_opens),
           UNIT_TEST(a_kernel_without_wishes_is_asked_for_none),
