@@ -48,13 +48,17 @@ static void cut_off_seam(const struct page_heap *heap, struct page_span *span)
     span->count--;
 }
 
-/* Opens at least `missing` more pages, of at most room_bytes: a clean run, or the end of one. */
+/* Opens at least `missing` more pages, of at most room_bytes: a clean run, or the end of one. A seam
+ * may come before them, which counts as no memory. */
 static struct page_span grow(struct page_heap *heap, size_t missing, size_t room_bytes)
 {
     struct page_span span;
     uint32_t region_count;
 
-    if (PAGE_HEAPS > 1) missing++;
+    if (PAGE_HEAPS > 1) {
+        missing++;
+        room_bytes += min_size(page_bytes(), SIZE_MAX - room_bytes);
+    }
     lock_take(&space.lock);
     region_count = space.region_count;
     huge_before_growth(heap, space.open_bytes + (space_opening_step(missing) << space.page_shift));

@@ -5,6 +5,15 @@
 #include "run_bins.h"
 #include "run_walk.h"
 
+/* A clean run behind a seam is of the page heap of the first used one among so many behind it. */
+enum { LOOK_BEHIND_RUNS = 16 };
+
+/* A seam lies before the first pages of a page heap that follow those of another. */
+INLINE bool is_seam(const struct page *record)
+{
+    return PAGE_HEAPS > 1 && record->state == PAGE_USED && record->bin_index == PAGE_SEAM;
+}
+
 /* The slot that holds this page; with page 0, a free slot. IN_FLIGHT_MAX: there is none. */
 static unsigned slot_in_flight(struct page_heap *heap, uint32_t page)
 {
@@ -50,20 +59,21 @@ uint32_t run_take_dirty(struct page_heap *heap, size_t min_pages, size_t max_pag
 }
 
 /* Of a clean run the pages that share a huge page with others, before or behind the whole ones. 0:
- * there are none, or too many runs are on their way. */
+ * there are none, or too many runs are on their way: then who looks next finds them. */
 static uint32_t take_clean_edge(struct page_heap *heap, uint32_t page)
 {
     size_t unit = pages_of_huge_page(), length = page_record(page)->run_pages;
     size_t pages = min_size(pages_to_alignment(page, unit), length), whole;
     unsigned slot = slot_in_flight(heap, 0);
 
-    if (slot == IN_FLIGHT_MAX) return 0;
-    if (pages == 0) {
-        whole = round_down(length, unit);
-        pages = length - whole;
-        if (pages == 0) return 0;
-        if (whole != 0) page = split_free(heap, page, whole);
+    whole = pages == 0 ? round_down(length, unit) : 0;
+    if (whole == length) return 0;
+    if (slot == IN_FLIGHT_MAX) {
+        RELAXED_STORE(huge.left_behind, true);
+        return 0;
     }
+    if (pages == 0) pages = length - whole;
+    if (whole != 0) page = split_free(heap, page, whole);
     take_front(heap, page, pages, PAGE_USED);
     heap->in_flight[slot] = page;
     return page;
@@ -76,6 +86,23 @@ static uint16_t heap_number_before(const struct region *region, uint32_t page)
 
     if (page == region->first_page) return HEAP_UNKNOWN;
     return run_heap_number(left + 1 - left->run_pages, HEAP_UNKNOWN);
+}
+
+/* Of a free run behind a seam, or at the start of the region: the first used run behind it tells,
+ * when that is not far. */
+static uint16_t heap_number_behind(uint32_t page, uint32_t end)
+{
+    uint16_t number = HEAP_UNKNOWN;
+
+    for (unsigned runs = 0; runs < LOOK_BEHIND_RUNS && page < end && number == HEAP_UNKNOWN;
+         runs++) {
+        const struct page *record = page_record(page);
+
+        if (is_seam(record)) break;
+        number = run_heap_number(record, number);
+        page += record->run_pages;
+    }
+    return number;
 }
 
 uint32_t run_take_clean_edge(uint32_t *at)
@@ -94,6 +121,8 @@ uint32_t run_take_clean_edge(uint32_t *at)
             const struct page *record = page_record(page);
 
             number = run_heap_number(record, number);
+            if (record->state == PAGE_CLEAN && number == HEAP_UNKNOWN)
+                number = heap_number_behind(page, end);
             if (record->state == PAGE_CLEAN && number != HEAP_UNKNOWN)
                 edge = take_clean_edge(&page_heap[number], page);
             if (edge != 0) page = edge;
@@ -192,12 +221,6 @@ void run_return_remapped(uint32_t page)
     huge_advise_new_mapping(range);
     lock_give(&space.lock);
     run_return_clean(page);
-}
-
-/* A seam lies before the first pages of a page heap that follow those of another. */
-INLINE bool is_seam(const struct page *record)
-{
-    return PAGE_HEAPS > 1 && record->state == PAGE_USED && record->bin_index == PAGE_SEAM;
 }
 
 /* Closes the free pages at the end of the newest region, if they are the heap's, with the seam

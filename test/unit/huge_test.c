@@ -273,6 +273,27 @@ static void who_is_stopped_leaves_the_rest(void **state)
     check_runs();
 }
 
+static void fill_in_flight(uint32_t page)
+{
+    for (unsigned i = 0; i < IN_FLIGHT_MAX; i++) page_heap->in_flight[i] = page;
+}
+
+/* Other threads have as many on their way as are remembered. */
+static void what_cannot_go_now_goes_later(void **state)
+{
+    uint32_t page = clean_after_a_wish();
+
+    (void)state;
+    stain(page, 3, 1);
+    fill_in_flight(UINT32_MAX);
+    purge_left_behind(NULL);
+    assert_int_equal(*(char *)page_address(page), 1);
+    fill_in_flight(0);
+    purge_left_behind(NULL);
+    assert_int_equal(*(char *)page_address(page), 0);
+    check_runs();
+}
+
 /* Whole huge pages in the middle were never touched. */
 static void only_their_edges_share_a_huge_page(void **state)
 {
@@ -597,7 +618,8 @@ UNIT_MAIN(UNIT_TEST(a_small_space_is_refused_them),
           UNIT_TEST(an_empty_space_does_not_want_them_again),
           UNIT_TEST(long_runs_are_cut_between_huge_pages),
           UNIT_TEST(clean_pages_beside_used_ones_go_when_the_wish_ends),
-          UNIT_TEST(who_is_stopped_leaves_the_rest), UNIT_TEST(only_their_edges_share_a_huge_page),
+          UNIT_TEST(who_is_stopped_leaves_the_rest), UNIT_TEST(what_cannot_go_now_goes_later),
+          UNIT_TEST(only_their_edges_share_a_huge_page),
           UNIT_TEST(what_they_left_stays_while_they_are_wanted),
           UNIT_TEST(nothing_clean_is_taken_under_a_hard_limit), UNIT_TEST(slow_ones_end_the_wish),
           UNIT_TEST(what_they_left_goes_when_others_are_put_off), UNIT_TEST(some_are_timed),

@@ -387,6 +387,39 @@ static void the_hard_limit_is_of_the_process(void **state)
     prairie_check_all();
 }
 
+/* The seam before what opens for it is nobody's, and not counted. */
+static void a_seam_takes_nothing_of_the_limit(void **state)
+{
+    (void)state;
+    fake_cores(4);
+    assert_true(heap_start());
+    (void)lease_from(1, 1);
+    limits_set_hard(commit_used_bytes() + bytes_with_records(RUN_PAGES));
+    assert_ptr_equal(page_heap_of(lease_from(2, RUN_PAGES)), &page_heap[2]);
+    assert_int_equal(lease_of(2, 1, PAGE_USED), 0);
+    limits_set_hard(0);
+    prairie_check_all();
+}
+
+/* Right behind a seam nothing before it tells whose a free run is. */
+static void clean_pages_behind_a_seam_are_found(void **state)
+{
+    uint32_t at = 0, page, edge;
+
+    (void)state;
+    start_heaps();
+    (void)lease_from(0, 1);
+    page = lease_from(1, 3);
+    (void)lease_from(1, 1);
+    assert_int_equal(page_record(page - 1)->bin_index, PAGE_SEAM);
+    run_return_clean(page);
+    check_runs();
+    while ((edge = run_take_clean_edge(&at)) != 0 && edge != page) run_put_free(edge, PAGE_CLEAN);
+    assert_int_equal(edge, page);
+    run_put_free(edge, PAGE_CLEAN);
+    check_runs();
+}
+
 /* How often the kernel is asked for memory before a lease is refused. */
 static uint64_t asked_in_vain(size_t align_pages)
 {
@@ -705,7 +738,9 @@ UNIT_MAIN(UNIT_TEST(peaks_are_looked_for_without_a_lock), UNIT_TEST(two_arenas_s
           UNIT_TEST(who_keeps_nothing_passes_by_the_others),
           UNIT_TEST(what_is_left_over_serves_others), UNIT_TEST(what_is_left_over_serves_batches),
           UNIT_TEST(a_batch_asks_others_once), UNIT_TEST(whoever_looks_sees_all),
-          UNIT_TEST(the_hard_limit_is_of_the_process), UNIT_TEST(the_kernel_refuses_once_for_all),
+          UNIT_TEST(the_hard_limit_is_of_the_process), UNIT_TEST(a_seam_takes_nothing_of_the_limit),
+          UNIT_TEST(clean_pages_behind_a_seam_are_found),
+          UNIT_TEST(the_kernel_refuses_once_for_all),
           UNIT_TEST(what_lies_at_the_end_serves_another),
           UNIT_TEST(under_a_hard_limit_own_pages_go_first),
           UNIT_TEST(the_end_is_closed_by_whose_it_is),
