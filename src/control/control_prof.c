@@ -54,26 +54,26 @@ int serve_profile_reset(struct control_call *call)
 
 /* ---- functions of the program ---- */
 
+/* Whoever sets one learns which was before it, and none is lost: programs chain them. */
 int serve_hook(struct control_call *call, enum sampling_hook_kind kind)
 {
     union sampling_hook standard = { .walk = kind == HOOK_WALK ? sampling_walk : NULL };
-    void *hook = RELAXED_LOAD(sampling_hooks[kind].pointer);
+    void *wanted = call->new_value.pointer, *hook;
     bool may_write;
 
     if (call->old_buffer == NULL && !call->writes) return EINVAL;
-    call->old.pointer = hook != NULL ? hook : standard.pointer;
-    if (!call->writes) return 0;
-    if (!profile.on) return ENOENT;
-    hook = call->new_value.pointer;
-    if (hook == NULL && kind == HOOK_WALK) return EINVAL;
+    if (call->writes && !profile.on) return ENOENT;
+    if (call->writes && wanted == NULL && kind == HOOK_WALK) return EINVAL;
     lock_take(&control_lock);
-    may_write = sealed_open();
+    hook = RELAXED_LOAD(sampling_hooks[kind].pointer);
+    may_write = call->writes && sealed_open();
     if (may_write) {
-        RELAXED_STORE(sampling_hooks[kind].pointer, hook != standard.pointer ? hook : NULL);
+        RELAXED_STORE(sampling_hooks[kind].pointer, wanted != standard.pointer ? wanted : NULL);
         sealed_close();
     }
     lock_give(&control_lock);
-    return may_write ? 0 : EAGAIN;
+    call->old.pointer = hook != NULL ? hook : standard.pointer;
+    return may_write == call->writes ? 0 : EAGAIN;
 }
 
 int serve_prefix(struct control_call *call)

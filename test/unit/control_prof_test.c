@@ -8,6 +8,7 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <pthread.h>
 
 static int write_text(const char *name, const char *text)
 {
@@ -325,6 +326,37 @@ static void hooks_are_what_they_were_set_to(void **state)
     assert_ptr_equal(read_pointer(walk), own);
 }
 
+static void other_hook_of_test(void) {}
+
+/* Another thread puts its own before the one that was. */
+static void *chain_a_hook(void *before)
+{
+    const void *hook = (const void *)(uintptr_t)other_hook_of_test;
+    size_t length = sizeof(void *);
+
+    assert_int_equal(control_by_name("experimental.hooks.prof_dump", before, &length,
+                                     (void *)(uintptr_t)&hook, sizeof hook),
+                     0);
+    return NULL;
+}
+
+static void of_two_that_chain_hooks_none_is_lost(void **state)
+{
+    void *hook = (void *)(uintptr_t)hook_of_test, *before = NULL;
+    pthread_t thread;
+
+    (void)state;
+    start_profile();
+    lock_take(&control_lock);
+    assert_int_equal(pthread_create(&thread, NULL, chain_a_hook, (void *)(uintptr_t)&before), 0);
+    while (RELAXED_LOAD(control_lock.sleepers) == 0) usleep(100);
+    RELAXED_STORE(sampling_hooks[HOOK_DUMP].pointer, hook);
+    lock_give(&control_lock);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_ptr_equal(before, hook);
+    assert_ptr_equal(read_pointer("experimental.hooks.prof_dump"), other_hook_of_test);
+}
+
 static unsigned dumps_told;
 
 /* The record of the front that counted goes to somebody else. */
@@ -413,5 +445,6 @@ UNIT_MAIN(UNIT_TEST(a_thread_has_the_name_it_was_given),
           UNIT_TEST(the_longest_prefix_may_be_an_option),
           UNIT_TEST(an_option_with_a_longer_prefix_is_not_used),
           UNIT_TEST(a_file_that_is_full_is_told), UNIT_TEST(hooks_are_what_they_were_set_to),
+          UNIT_TEST(of_two_that_chain_hooks_none_is_lost),
           UNIT_TEST(a_dump_may_switch_the_cache_on), UNIT_TEST(each_reason_has_numbers_of_its_own),
           UNIT_TEST(a_prefix_waits_for_a_dump))
