@@ -345,7 +345,7 @@ static void count_all(struct count *count)
     numbers->background_looks = decay_now.looks;
     numbers->background_look_ns = decay_now.look_ms * 1000000;
     numbers->realloc_zero_calls = realloc_zero_calls();
-    numbers->uptime_ns = (os_now_ms() - snapshot_begin_ms) * 1000000;
+    if (snapshot_begin_ms != 0) numbers->uptime_ns = (os_now_ms() - snapshot_begin_ms) * 1000000;
     numbers->uptime_seconds = numbers->uptime_ns / 1000000000;
 }
 

@@ -64,15 +64,16 @@ struct snapshot {
     uint64_t realloc_zero_calls;
     uint64_t reserve, reserve_wanted, reserve_releases, reserve_refills; /* two of bytes */
     uint64_t events_low, events_crit, event_calls;
-    uint64_t uptime_ns, uptime_seconds; /* since the library was loaded */
+    uint64_t uptime_ns, uptime_seconds; /* since the library was loaded; 0: nobody noted when */
     struct lock_numbers control_lock, decay_lock, samples_lock;
     struct lock_numbers locks; /* those of arenas, runs and records */
     struct snapshot_arena all; /* V2 */
 };
 
-/* Notes when the program began; before main. */
+/* Notes when the program began; before main. A library whose names all begin with prairie_ does not
+ * hear of that. */
 void snapshot_begin(void);
-extern PRIVATE uint64_t snapshot_begin_ms; /* constant after that */
+extern PRIVATE uint64_t snapshot_begin_ms; /* constant after that; 0: nobody noted it */
 
 /* ---- a struct of one's own ---- */
 

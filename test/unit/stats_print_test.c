@@ -333,6 +333,16 @@ static void rates_are_by_the_second(void **state)
     assert_int_equal(column_of("\nuptime: ", 0), 10000000000);
 }
 
+/* How long the machine has been up is no answer. */
+static void a_beginning_that_nobody_noted_is_not_made_up(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(100));
+    fake_clock_ms(5000);
+    (void)printed("");
+    assert_int_equal(column_of("\nuptime: ", 0), 0);
+}
+
 static void a_negative_decay_has_no_time(void **state)
 {
     (void)state;
@@ -424,7 +434,8 @@ UNIT_MAIN(UNIT_TEST(each_letter_leaves_its_sections_out), UNIT_TEST(the_sections
           UNIT_TEST(one_arena_is_not_merged), UNIT_TEST(all_letters_leave_the_sums),
           UNIT_TEST(the_sums_are_those_of_the_heap), UNIT_TEST(the_text_says_the_same),
           UNIT_TEST(the_lists_count_what_is_there), UNIT_TEST(the_lists_of_the_text_have_gaps),
-          UNIT_TEST(rates_are_by_the_second), UNIT_TEST(a_negative_decay_has_no_time),
-          UNIT_TEST(a_fraction_is_rounded_to_hundredths),
+          UNIT_TEST(rates_are_by_the_second),
+          UNIT_TEST(a_beginning_that_nobody_noted_is_not_made_up),
+          UNIT_TEST(a_negative_decay_has_no_time), UNIT_TEST(a_fraction_is_rounded_to_hundredths),
           UNIT_TEST(without_a_function_it_goes_to_malloc_message),
           UNIT_TEST(no_lock_is_held_meanwhile), UNIT_TEST(without_memory_nothing_is_said))

@@ -225,7 +225,7 @@ impl<'a> Count<'a> {
         self.spare_bytes = map.constant("PAGE_STAGGERED")?;
         let begin_ms = self.value("snapshot_begin_ms")?;
         let now_ms = sys::monotonic_ns() / 1_000_000;
-        self.figures.uptime_seconds = now_ms.saturating_sub(begin_ms) / 1000;
+        self.figures.uptime_seconds = uptime_seconds(begin_ms, now_ms);
         Ok(())
     }
 
@@ -260,6 +260,11 @@ impl<'a> Count<'a> {
     }
 }
 
+/// 0 as well where nobody noted the beginning: in libraries whose names all begin with `prairie_`.
+fn uptime_seconds(begin_ms: u64, now_ms: u64) -> u64 {
+    if begin_ms == 0 { 0 } else { now_ms.saturating_sub(begin_ms) / 1000 }
+}
+
 /// All bits set: there is no limit.
 fn limit_of(field: Field, of: &[u8]) -> Result<u64> {
     let part = field.part(of, 0)?;
@@ -270,4 +275,16 @@ fn add_lock(sum: &mut Lock, lock: Lock) {
     sum.taken = sum.taken.wrapping_add(lock.taken);
     sum.contended = sum.contended.wrapping_add(lock.contended);
     sum.waits = sum.waits.wrapping_add(lock.waits);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_beginning_that_nobody_noted_is_not_the_machines() {
+        assert_eq!(uptime_seconds(0, 86_400_000), 0);
+        assert_eq!(uptime_seconds(80_000, 86_400), 6);
+        assert_eq!(uptime_seconds(86_400, 80_000), 0);
+    }
 }
