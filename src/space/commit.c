@@ -15,20 +15,6 @@ void commit_add_heap(const size_t *open_pages, const size_t *clean_pages)
     __atomic_store_n(&commit.heap_count, commit.heap_count + 1, __ATOMIC_RELEASE);
 }
 
-READS_UNLOCKED size_t commit_taken_pages(void)
-{
-    unsigned count = __atomic_load_n(&commit.heap_count, __ATOMIC_ACQUIRE);
-    size_t taken_pages = 0;
-
-    for (unsigned i = 0; i < count; i++) {
-        size_t open = __atomic_load_n(commit.pages[i].open, __ATOMIC_ACQUIRE);
-        size_t clean = *commit.pages[i].clean;
-
-        taken_pages += open - min_size(clean, open);
-    }
-    return taken_pages;
-}
-
 /* Pages that were opened and never leased are address space, and so are their records. */
 READS_UNLOCKED size_t commit_used_bytes(void)
 {

@@ -33,8 +33,20 @@ extern PRIVATE struct commit commit;
  * clean first, so that growth never looks as if something was taken. */
 void commit_add_heap(const size_t *open_pages, const size_t *clean_pages);
 
-/* The pages among it: that somebody holds, or that are dirty. */
-size_t commit_taken_pages(void);
+/* The pages among what is taken: that somebody holds, or that are dirty. */
+INLINE_READS_UNLOCKED size_t commit_taken_pages(void)
+{
+    unsigned count = __atomic_load_n(&commit.heap_count, __ATOMIC_ACQUIRE);
+    size_t taken_pages = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        size_t open = __atomic_load_n(commit.pages[i].open, __ATOMIC_ACQUIRE);
+        size_t clean = *commit.pages[i].clean;
+
+        taken_pages += open - min_size(clean, open);
+    }
+    return taken_pages;
+}
 size_t commit_used_bytes(void);
 INLINE bool commit_is_limited(void)
 {

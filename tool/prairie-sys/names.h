@@ -101,7 +101,6 @@
 #define closing_ms prairie_own_closing_ms
 #define commit prairie_own_commit
 #define commit_add_heap prairie_own_commit_add_heap
-#define commit_taken_pages prairie_own_commit_taken_pages
 #define commit_used_bytes prairie_own_commit_used_bytes
 #define conf_read prairie_own_conf_read
 #define conf_text prairie_own_conf_text
@@ -288,6 +287,7 @@
 #define hole_before prairie_own_hole_before
 #define huge prairie_own_huge
 #define huge_advise_new_mapping prairie_own_huge_advise_new_mapping
+#define huge_advise_new_region prairie_own_huge_advise_new_region
 #define huge_bar prairie_own_huge_bar
 #define huge_before_growth prairie_own_huge_before_growth
 #define huge_is_possible prairie_own_huge_is_possible
