@@ -38,7 +38,7 @@ void decay_thread_count(unsigned count);
  * look. */
 NOINLINE bool decay_excess(void);
 /* After blocks or runs were given back; the caller holds no lock. True: the program has shrunk, and
- * the caller, who is its only thread, should empty its magazines. */
+ * the caller should empty its magazines: it is the only thread, or no background thread runs. */
 INLINE bool decay_after_return(void)
 {
     return unlikely(!purge_is_within_budget()) && decay_excess();

@@ -78,7 +78,8 @@ struct cache {
     };
     uint32_t staggered; /* statistics: large blocks taken that are, less such given back: perhaps
                            less than 0 */
-    struct large_cache *large_cache; /* runs for large blocks (large_cache.h); NULL: none yet */
+    struct large_cache *large_cache; /* runs for large blocks (large_cache.h); NULL: none yet;
+                                        atomic, published with release for the statistics */
     uint64_t refills, overflows;     /* statistics; guarded blocks are due by refills */
     struct spare spare[CLASS_COUNT];
     void *first_slots[FIRST_SLOTS];

@@ -33,7 +33,7 @@ void large_cache_begin_soon(struct cache *cache)
     large_cache = meta_take(sizeof *large_cache);
     if (large_cache == NULL) return;
     large_cache->room_pages = room_pages_max();
-    RELAXED_STORE(cache->large_cache, large_cache);
+    __atomic_store_n(&cache->large_cache, large_cache, __ATOMIC_RELEASE);
 }
 
 /* All lengths: what is full of one phase's lengths makes room for the next one's. */
@@ -138,7 +138,7 @@ void large_cache_count_staggered(struct cache *cache, uint32_t more)
 READS_UNLOCKED void large_cache_add_numbers(const struct cache *cache,
                                             struct large_cache_numbers *sum)
 {
-    const struct large_cache *large_cache = RELAXED_LOAD(cache->large_cache);
+    const struct large_cache *large_cache = __atomic_load_n(&cache->large_cache, __ATOMIC_ACQUIRE);
 
     sum->staggered += RELAXED_LOAD(cache->staggered);
     if (large_cache == NULL) return;

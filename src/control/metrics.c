@@ -32,7 +32,7 @@ static const struct metric metrics[] = {
     { "threads", "Threads that hold blocks.", GAUGE, PROCESS_AT(all.threads) },
     { "purged_bytes", "Given back to the kernel.", COUNTER, PROCESS_AT(all.purged_bytes) },
     { "purges", "Calls that gave back.", COUNTER, PROCESS_AT(all.purges) },
-    { "refills", "Times that live threads' magazines were empty.", GAUGE, PROCESS_AT(refills) },
+    { "refills", "Times that magazines of caches in use were empty.", GAUGE, PROCESS_AT(refills) },
     { "overflows", "Times that they were full.", GAUGE, PROCESS_AT(overflows) },
     { "depot_trades", "Full magazines exchanged.", COUNTER, PROCESS_AT(depot_trades) },
     { "run_leases", "Runs of pages taken.", COUNTER, PROCESS_AT(leases) },

@@ -3,7 +3,8 @@
  * Memory calls are made directly, not through the C library: a program may interpose mmap or getenv
  * with functions that allocate. What remains of the C library here: getauxval, sched_getcpu,
  * pthread_atfork, atexit, dlsym, its lock of the list of files, and abort. What may allocate or
- * take a lock is called with no lock of ours held. SPDX-License-Identifier: MIT
+ * take a lock is called with no lock of ours held.
+ * SPDX-License-Identifier: MIT
  */
 #include "aligned.h"
 #include "linux.h"

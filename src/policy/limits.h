@@ -10,7 +10,8 @@
  *
  * What the group has left is read from files, and again when we may have taken a quarter of it
  * since: clean pages that were leased, vast blocks, and pages of slabs that are used again. How
- * many cores' time it leaves is read once. SPDX-License-Identifier: MIT
+ * many cores' time it leaves is read once.
+ * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_POLICY_LIMITS_H
 #define PRAIRIE_POLICY_LIMITS_H

@@ -23,7 +23,8 @@
  * need think of purging. Under its lock. */
 struct purge {
     bool took_nothing;                     /* the kernel took nothing at the last try */
-    size_t peak_pages;                     /* the most in use; falls after each breath out */
+    size_t peak_pages;                     /* the most in use or dirty; less by a quarter each time
+                                              that what went back is not wanted soon */
     size_t bonus_pages;                    /* what regrets added to the budget */
     size_t last_pages;                     /* given back lately, beyond the budget, */
     uint64_t last_ms;                      /* when, */

@@ -57,7 +57,7 @@ const METRICS: &[(&str, &str, Source)] = &[
     ("threads", "Threads that hold blocks.", Gauge(|f| f.threads)),
     ("purged_bytes", "Given back to the kernel.", Counter(|f| f.purged)),
     ("purges", "Calls that gave back.", Counter(|f| f.purges)),
-    ("refills", "Times that live threads' magazines were empty.", Gauge(|f| f.refills)),
+    ("refills", "Times that magazines of caches in use were empty.", Gauge(|f| f.refills)),
     ("overflows", "Times that they were full.", Gauge(|f| f.overflows)),
     ("depot_trades", "Full magazines exchanged.", Counter(|f| f.depot_trades)),
     ("run_leases", "Runs of pages taken.", Counter(|f| f.run_leases)),
