@@ -328,7 +328,7 @@ READS_UNLOCKED bool decay_reclaim(void)
 void decay_before_refusal(size_t pages)
 {
     depots_end_cooling();
-    arenas_close_empty();
+    (void)arenas_clear(CLEAR_ALL);
     if (limits_hard() != SIZE_MAX
         || page_heaps_free_now(FREE_DIRTY) + page_heaps_free_now(FREE_CLEAN) >= pages)
         (void)purge_all();

@@ -76,8 +76,9 @@ INLINE_READS_UNLOCKED bool decay_could_reclaim(void)
  * lock. */
 bool decay_reclaim(void);
 
-/* Before so many pages are refused: gives back what arenas keep though nobody holds it, and dirty
- * pages when they could be in the way. Called without a lock. */
+/* Before so many pages are refused, when the caller has emptied its own magazines: gives back what
+ * arenas and abandoned caches keep though nobody holds it, and dirty pages when they could be in
+ * the way. Called without a lock. */
 void decay_before_refusal(size_t pages);
 
 /* Has the kernel refused no background thread in the last second? */

@@ -187,9 +187,9 @@ struct attempts {
     bool gave_back;
 };
 
-/* Asks the arena's hooks for more, then gives back what nobody holds, then asks once more. Hooks
- * may take and give blocks, and bind the thread: nothing is known of the cache after them. False:
- * nothing is left to try. */
+/* Asks the arena's hooks for more, then gives back what the calling thread's cache holds and what
+ * nobody holds, then asks once more. Hooks may take and give blocks, and bind the thread: nothing
+ * is known of the cache after this. False: nothing is left to try. */
 bool thread_may_try_again(struct arena *arena, size_t pages, size_t align_pages,
                           struct attempts *attempts);
 

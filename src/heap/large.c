@@ -105,7 +105,7 @@ static NOINLINE void *lease_owned(struct arena *owner, const struct alloc_reques
 {
     size_t pages = request_pages(request), align_pages = request_align_pages(request);
     size_t bytes = pages << space.page_shift;
-    struct attempts attempts = { 0, false };
+    struct attempts attempts = { 0, request->unhelped };
     bool is_hooked = RELAXED_LOAD(owner->extents) != NULL, may_try_again;
     struct run run;
 
@@ -138,7 +138,8 @@ static void *lease_shared(const struct alloc_request *request, size_t pages)
     }
     look_when_due(heap, pages);
     run = run_lease_for(pages, align_pages, purpose_of(heap, PAGE_LARGE));
-    if (unlikely(run.page == 0) && !is_hopeless(pages)) {
+    if (unlikely(run.page == 0) && !request->unhelped && !is_hopeless(pages)) {
+        thread_flush();
         decay_before_refusal(pages);
         run = run_lease_for(pages, align_pages, purpose_of(heap, PAGE_LARGE));
     }
@@ -246,7 +247,7 @@ static NOINLINE void *lease_below(const struct alloc_request *request, size_t pa
 }
 
 /* What is filled is not kept. */
-static NOINLINE void *lease_filled(const struct alloc_request *request, bool with_help)
+static NOINLINE void *lease_filled(const struct alloc_request *request)
 {
     struct alloc_request clear = *request;
     void *block;
@@ -254,14 +255,17 @@ static NOINLINE void *lease_filled(const struct alloc_request *request, bool wit
     if (large_is_too_long(request->size, request->align)) return NULL;
     clear.zero |= fill_clears();
     block = large_lease_once(&clear);
-    if (block == NULL && with_help && arena_if_counts_large(clear.arena) == NULL)
+    if (block == NULL && !clear.unhelped && arena_if_counts_large(clear.arena) == NULL)
         block = shortage_serve(&clear);
     return clear.zero || block == NULL ? block : fill_taken(block, large_bytes(page_at(block)));
 }
 
 void *large_lease_unhelped(const struct alloc_request *request)
 {
-    return lease_filled(request, false);
+    struct alloc_request unhelped = *request;
+
+    unhelped.unhelped = true;
+    return lease_filled(&unhelped);
 }
 
 /* What a thread keeps is aligned to pages. Near a limit each request is to come by where that is
@@ -282,7 +286,7 @@ void *large_lease(const struct alloc_request *request)
 
     if (unlikely(cache == NULL) || unlikely(!cache->front.keeps_runs)
         || unlikely(arena_if_counts_large(request->arena) != NULL))
-        return lease_filled(request, true);
+        return lease_filled(request);
     if (!may_be_kept(request, pages)) return lease_anew(request, pages);
     block = large_cache_take(cache, pages);
     return likely(block != NULL) ? begin_kept(cache, block, request) : lease_below(request, pages);

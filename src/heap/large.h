@@ -24,7 +24,8 @@ struct arena *large_owner(const struct alloc_request *request);
 /* Not counted for anybody. NULL: no memory; a request that names no place has been through a
  * shortage then. */
 void *large_lease(const struct alloc_request *request);
-/* The same of a request that can be served otherwise: short of memory nobody is told. */
+/* The same of a request that can be served otherwise: short of memory nothing is given back for it,
+ * and nobody is told. */
 void *large_lease_unhelped(const struct alloc_request *request);
 /* The same once, without help, and not filled: for shortage.c. */
 void *large_lease_once(const struct alloc_request *request);

@@ -26,6 +26,7 @@ struct alloc_request {
     unsigned class_index; /* 0: whole pages, or size 0 */
     bool zero;            /* all bytes must read as zero */
     bool uncached;        /* past the thread's cache */
+    bool unhelped;        /* nothing is given back for it, and nobody is told; of whole pages */
     struct arena *arena;  /* that the call names; NULL: whichever the cache fills from */
     struct cache *cache;  /* the explicit cache that the call names; NULL: none */
     const void *frame;    /* of the door, for the stack of a sample */

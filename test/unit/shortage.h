@@ -57,18 +57,25 @@ static void start_with_reserve(void)
     assert_int_equal(reserve_cur_get(), 256 * KiB);
 }
 
-/* The kernel has nothing from now on, and nothing is free. */
-static void exhaust(void)
+/* The kernel has nothing from now on, and no run is free. */
+static void exhaust_runs(void)
 {
     struct run run;
 
     fake_fail_kind(FAKE_COMMIT, true);
     fake_fail_kind(FAKE_RESERVE, true);
-    decay_before_refusal(SIZE_MAX);
-    thread_flush();
-    (void)arenas_clear(CLEAR_ALL);
     for (size_t pages = 256; pages > 0; pages /= 2)
         while ((run = run_lease(pages, 1, PAGE_USED)).page != 0) {}
+}
+
+/* Nor is anything held ready. */
+static void exhaust(void)
+{
+    fake_fail_kind(FAKE_COMMIT, true);
+    fake_fail_kind(FAKE_RESERVE, true);
+    thread_flush();
+    decay_before_refusal(SIZE_MAX);
+    exhaust_runs();
 }
 
 static void *spare_block(size_t bytes)

@@ -218,7 +218,75 @@ static void dirty_and_clean_pages_serve_together(void **state)
     assert_non_null(prairie_malloc(WANTED * page_bytes()));
 }
 
-UNIT_MAIN(UNIT_TEST(dirty_and_clean_pages_serve_together), UNIT_TEST(malloc_tells_and_tries_again),
+/* ---- memory that is held ready ---- */
+
+/* A full magazine of an arena's, in its depot; no block is left in that arena's slabs. */
+static void fill_depot_of(struct arena *arena, unsigned class_index)
+{
+    unsigned capacity = magazine_capacity(class_index), got = 0;
+    void **full = meta_take(magazine_bytes(capacity)), *rest[8];
+    bool drain = true;
+
+    assert_non_null(full);
+    lock_take(&arena->lock);
+    while (got < capacity) got += arena_fill(arena, class_index, full + got, capacity - got, true);
+    while (arena_fill(arena, class_index, rest, ARRAY_COUNT(rest) - 1, false) != 0) {}
+    full = depot_trade_full(arena, class_index, full, false, &drain);
+    lock_give(&arena->lock);
+    assert_false(drain);
+    meta_give(full, magazine_bytes(capacity));
+}
+
+static void a_depot_of_others_is_emptied_before_a_refusal(void **state)
+{
+    unsigned class_index = class_of_size(1024);
+    struct arena *other;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    other = arena_at(1);
+    assert_non_null(other);
+    assert_ptr_not_equal(thread_arena(), other);
+    fill_depot_of(other, class_index);
+    exhaust_runs();
+    assert_non_null(prairie_malloc(1024));
+    assert_int_equal(other->bin[class_index].depot.full.count, 0);
+    prairie_check_all();
+}
+
+/* The thread's own magazines hold a slab open. */
+static void a_threads_magazines_are_emptied_before_a_refusal(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(SMALL_BYTES_MAX));
+    exhaust_runs();
+    assert_non_null(prairie_malloc(1024));
+    prairie_check_all();
+}
+
+static void a_threads_runs_are_emptied_before_a_refusal(void **state)
+{
+    struct large_cache_numbers kept = { 0 };
+    void *block[2];
+
+    (void)state;
+    assert_non_null(prairie_malloc(1 * MiB)); /* the program does not shrink */
+    for (unsigned i = 0; i < LARGE_CACHE_AFTER; i++) prairie_free(prairie_malloc(4 * page_bytes()));
+    for (unsigned i = 0; i < 2; i++) block[i] = prairie_malloc((5 + i) * page_bytes());
+    (void)purge_all();
+    limit_hard_set(commit_used_bytes() + page_bytes());
+    for (unsigned i = 0; i < 2; i++) prairie_free(block[i]);
+    large_cache_add_numbers(thread_front()->cache, &kept);
+    assert_int_equal(kept.pages, 5 + 6);
+    assert_non_null(prairie_malloc(10 * page_bytes()));
+    prairie_check_all();
+    assert_null(prairie_malloc(20 * page_bytes()));
+}
+
+UNIT_MAIN(UNIT_TEST(a_depot_of_others_is_emptied_before_a_refusal),
+          UNIT_TEST(a_threads_magazines_are_emptied_before_a_refusal),
+          UNIT_TEST(a_threads_runs_are_emptied_before_a_refusal),
+          UNIT_TEST(dirty_and_clean_pages_serve_together), UNIT_TEST(malloc_tells_and_tries_again),
           UNIT_TEST(each_resize_tells_once), UNIT_TEST(without_the_option_malloc_is_silent),
           UNIT_TEST(x_doors_are_doors), UNIT_TEST(x_doors_tell_until_somebody_helps),
           UNIT_TEST(x_doors_end_the_process), UNIT_TEST(fail_comes_last_and_to_all),
