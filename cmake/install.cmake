@@ -6,7 +6,9 @@ set_target_properties(prairie_shared PROPERTIES
                       SOVERSION ${PROJECT_VERSION_MAJOR} EXPORT_NAME shared)
 set_target_properties(prairie_static PROPERTIES EXPORT_NAME static)
 
-set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/prairie)
+if(NOT PRAIRIE_INSTALL)
+    return()
+endif()
 
 install(TARGETS prairie_shared prairie_static EXPORT prairie-targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -33,16 +35,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/prairie DESTINATION ${CMAKE_INST
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 FILES_MATCHING PATTERN "*.3")
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man5 FILES_MATCHING PATTERN "*.5")
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/prairie)
-install(EXPORT prairie-targets NAMESPACE prairie:: DESTINATION ${package_folder})
-
-configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/prairie-config.cmake.in
-                              ${PROJECT_BINARY_DIR}/prairie-config.cmake
-                              INSTALL_DESTINATION ${package_folder})
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/prairie-config-version.cmake
-                                 COMPATIBILITY SameMajorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/prairie-config.cmake
-              ${PROJECT_BINARY_DIR}/prairie-config-version.cmake
-        DESTINATION ${package_folder})
+include(cmake/find_package.cmake)
 
 # Installed files may be moved together: the pkg-config file finds its root from its own place, and all else from
 # there. Folders may be absolute, as those of Nix and Guix.

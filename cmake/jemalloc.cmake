@@ -23,5 +23,7 @@ file(RELATIVE_PATH PRAIRIE_JEMALLOC_PC_ROOT
      ${CMAKE_INSTALL_FULL_LIBDIR}/prairie/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/jemalloc.pc.in
                ${PRAIRIE_JEMALLOC_FOLDER}/jemalloc.pc @ONLY)
-install(TARGETS prairie_jemalloc LIBRARY DESTINATION ${jemalloc_folder})
-install(FILES ${PRAIRIE_JEMALLOC_FOLDER}/jemalloc.pc DESTINATION ${jemalloc_folder}/pkgconfig)
+if(PRAIRIE_INSTALL)
+    install(TARGETS prairie_jemalloc LIBRARY DESTINATION ${jemalloc_folder})
+    install(FILES ${PRAIRIE_JEMALLOC_FOLDER}/jemalloc.pc DESTINATION ${jemalloc_folder}/pkgconfig)
+endif()

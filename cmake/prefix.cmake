@@ -65,8 +65,10 @@ if(NOT PRAIRIE_PREFIX STREQUAL "")
         message(FATAL_ERROR "PRAIRIE_PREFIX needs objcopy")
     endif()
     prairie_prefixed(prairie_prefixed ${PRAIRIE_PREFIX} ${PRAIRIE_QUANTUM} ${PROJECT_BINARY_DIR})
-    install(TARGETS prairie_prefixed ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-    # Not where another library's jemalloc.h has its place: -I with this folder.
-    install(DIRECTORY ${PROJECT_BINARY_DIR}/prairie_prefixed_include/jemalloc
-            DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${PRAIRIE_PREFIX}prairie)
+    if(PRAIRIE_INSTALL)
+        install(TARGETS prairie_prefixed ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+        # Not where another library's jemalloc.h has its place: -I with this folder.
+        install(DIRECTORY ${PROJECT_BINARY_DIR}/prairie_prefixed_include/jemalloc
+                DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${PRAIRIE_PREFIX}prairie)
+    endif()
 endif()

@@ -11,7 +11,8 @@ install_from "$1"
 
 # What a checkout or a release has in it, and nothing that was built.
 checkout=$scratch/checkout
-mkdir -p "$checkout/tool"
+mkdir -p "$checkout"/{docs,tool}
+cp -r "$4/docs/man" "$checkout/docs"
 cp -r "$4"/{CMakeLists.txt,CMakePresets.json,LICENSE,meson.build,cmake,include,src} "$checkout"
 mkdir -p "$checkout/tool/prairie-sys"
 cp "$4/tool/prairie-sys/names.h" "$checkout/tool/prairie-sys"
@@ -28,6 +29,13 @@ quietly cmake -S "$here/fetched" -B "$scratch/fetched" -G Ninja -DPRAIRIE_CHECKO
 quietly cmake --build "$scratch/fetched" --target with_shared with_static
 expect "FetchContent, prairie::shared" libprairie.so.0 "$scratch/fetched/with_shared"
 expect "FetchContent, prairie::static" with_static "$scratch/fetched/with_static"
+
+# Nothing but the project itself is installed, unless it wants that.
+quietly cmake --install "$scratch/fetched" --prefix "$scratch/fetched_place"
+found=$(cd "$scratch/fetched_place" && find . -type f)
+[ "$found" = ./bin/with_static ] || { echo "FetchContent installs: $found"; exit 1; }
+quietly cmake -DPRAIRIE_INSTALL=ON "$scratch/fetched"
+grep -q prairie-config "$scratch/fetched/_deps/prairie-build/cmake_install.cmake" || { echo "FetchContent never installs"; exit 1; }
 
 if ! command -v meson >/dev/null; then
     echo "left out: Meson (dev/setup test brings it)"

@@ -38,6 +38,18 @@ quietly cmake --build "$scratch/consumer"
 expect "find_package, prairie::shared" "$soname" "$scratch/consumer/with_shared"
 expect "find_package, prairie::static" with_static "$scratch/consumer/with_static"
 
+# Until 1.0 a minor version may be another interface.
+IFS=. read -r major minor _ <<<"$version"
+for other in "$major.$((minor + 1))" "$((major + 1)).0" $([ "$minor" = 0 ] || echo "$major.$((minor - 1))"); do
+    if cmake -S "$here/consumer" -B "$scratch/other" -DCMAKE_PREFIX_PATH="$prefix" \
+        -DPRAIRIE_WANTED="$other" -DCMAKE_C_COMPILER="$compiler" >"$scratch/log" 2>&1; then
+        echo "find_package wants $other and takes $version"
+        exit 1
+    fi
+    grep -q 'prairie-config.cmake, version: '"$version" "$scratch/log" || { cat "$scratch/log"; exit 1; }
+    rm -rf "$scratch/other"
+done
+
 export PKG_CONFIG_PATH=$library/pkgconfig
 found=$(pkg-config --modversion prairie)
 [ "$found" = "$version" ] || { echo "pkg-config says version $found"; exit 1; }
