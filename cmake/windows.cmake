@@ -52,7 +52,8 @@ function(prairie_windows_flavour suffix check tiny folder)
         set_target_properties(${target} PROPERTIES
             PREFIX "" OUTPUT_NAME prairie LINKER_LANGUAGE C
             RUNTIME_OUTPUT_DIRECTORY ${folder} ARCHIVE_OUTPUT_DIRECTORY ${folder})
-        target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+        target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                                   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
     endforeach()
     set_target_properties(prairie_static${suffix} PROPERTIES PREFIX lib)
     set_target_properties(prairie_shared${suffix} PROPERTIES IMPORT_PREFIX lib)
@@ -66,9 +67,15 @@ target_compile_options(prairie_run PRIVATE -std=gnu17 -O2 -Wall -Wextra)
 set_target_properties(prairie_run PROPERTIES OUTPUT_NAME prairie-run
                       RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 
-install(TARGETS prairie_shared prairie_run RUNTIME DESTINATION bin ARCHIVE DESTINATION lib)
-install(TARGETS prairie_static ARCHIVE DESTINATION lib)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION include)
+set_target_properties(prairie_shared PROPERTIES EXPORT_NAME shared)
+set_target_properties(prairie_static PROPERTIES EXPORT_NAME static)
+if(PRAIRIE_INSTALL)
+    install(TARGETS prairie_shared prairie_static EXPORT prairie-targets
+            RUNTIME DESTINATION bin ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(TARGETS prairie_run RUNTIME DESTINATION bin)
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+    include(cmake/find_package.cmake)
+endif()
 
 if(PRAIRIE_TESTS)
     enable_language(CXX)

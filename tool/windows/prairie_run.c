@@ -10,6 +10,7 @@
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
 
+#include <psapi.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +49,24 @@ static void find_library(wchar_t *path, DWORD room)
         fail(CANNOT_START, L"there is no", path);
 }
 
-/* False: the program cannot be served, and must not run. */
+static BOOL is_loaded(HANDLE process, const wchar_t *path)
+{
+    static wchar_t name[32768];
+    HMODULE modules[1024];
+    DWORD bytes = 0;
+    BOOL found = FALSE;
+
+    if (!K32EnumProcessModules(process, modules, sizeof modules, &bytes)) return FALSE;
+    if (bytes > sizeof modules) bytes = sizeof modules;
+    for (size_t i = 0; i < bytes / sizeof modules[0] && !found; i++)
+        found =
+            K32GetModuleFileNameExW(process, modules[i], name, sizeof name / sizeof name[0]) != 0
+            && _wcsicmp(name, path) == 0;
+    return found;
+}
+
+/* False: the program cannot be served, and must not run. An exit code is half of a module's
+ * address: 0 may be one. */
 static BOOL load_into(HANDLE process, const wchar_t *path)
 {
     size_t bytes = (wcslen(path) + 1) * sizeof *path;
@@ -65,7 +83,7 @@ static BOOL load_into(HANDLE process, const wchar_t *path)
     GetExitCodeThread(thread, &module);
     CloseHandle(thread);
     VirtualFreeEx(process, there, 0, MEM_RELEASE);
-    return module != 0;
+    return module != 0 || is_loaded(process, path);
 }
 
 int main(void)
