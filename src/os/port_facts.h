@@ -2,6 +2,7 @@
  *
  * OS_PURGE_CLOSES  pages that were purged must be committed before they are used again: the right
  *                  to use them, which a kernel that charges for it takes back, may be refused then.
+ *                  So pages that open are committed by the lease that takes them, too.
  *                  A test on the fake kernel defines it by itself.
  * OS_PURGES_IN_PLACE  purging costs no right to use the pages and makes no mapping of its own, so that
  *                  it is worth a few pages in the middle of others.

@@ -1,7 +1,7 @@
 /* windows.c - prairie's wishes as calls of Windows.
  *
  * Windows charges memory when it is committed, not when it is touched. So a region is reserved
- * once, which costs nothing since Windows 8.1; what opens is committed, and what is purged is
+ * once, which costs nothing since Windows 8.1; what is leased is committed, and what is purged is
  * decommitted: it must be committed again before it is used (OS_PURGE_CLOSES).
  *
  * wine keeps a byte in memory for each page that is reserved, 256 MiB for a TiB. So long

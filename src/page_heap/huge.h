@@ -16,8 +16,9 @@
  * When they are no longer, those go back, once (policy/purge_pass.c).
  *
  * One wish covers the first region, open or not, so that there are no more mappings than without;
- * wide regions after it are left to the kernel's own setting. All regions are refused them with
- * thp:never, where they are narrow (under a limit of address space), and where pages are not 4 KiB.
+ * regions after it are left to the kernel's own setting. All are refused them with thp:never, where
+ * the first is short (with 32 bits, under a narrow limit of address space), and where pages are not
+ * 4 KiB.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_PAGE_HEAP_HUGE_H
