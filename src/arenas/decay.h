@@ -48,8 +48,8 @@ INLINE bool decay_after_return(void)
 INLINE_READS_UNLOCKED bool decay_space_has(size_t bytes) { return space.open_bytes >= bytes; }
 
 /* Sizes of the region, atomic: from which on emptying the depots before growth is worth a thought;
- * from which on limits are worth a look, and 0: always; and the lesser of the two, from which on
- * large blocks take the careful way. */
+ * from which on limits are worth a look, as limits_look_from tells; and the lesser of the two, from
+ * which on large blocks take the careful way. */
 extern PRIVATE size_t decay_reclaim_at_bytes, decay_limits_at_bytes, decay_care_at_bytes;
 void decay_look_at_limits_from(size_t open_bytes);
 /* Is it time for that, as of a moment ago, or will it be when the region grows by so much? */

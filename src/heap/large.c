@@ -83,12 +83,12 @@ INLINE struct page_heap *page_heap_for_run(size_t pages)
 
 INLINE void look_when_due(const struct page_heap *heap, size_t pages)
 {
-    size_t look_at_bytes = RELAXED_LOAD(decay_care_at_bytes); /* 0: always */
+    size_t look_at_bytes = RELAXED_LOAD(decay_care_at_bytes); /* 0, LOOK_AT_LEASES: always */
 
     if (unlikely(decay_space_has(look_at_bytes))) {
         bool grows = run_lease_would_grow(heap, pages);
 
-        if (unlikely(grows | (look_at_bytes == 0))) look_before_lease(pages, grows);
+        if (unlikely(grows | (look_at_bytes <= LOOK_AT_LEASES))) look_before_lease(pages, grows);
     }
 }
 

@@ -34,6 +34,7 @@ static struct {
     size_t wanted;      /* atomic: one more than the bytes that the reserve was said to have; 0:
                            nobody said */
     uint64_t refill_ms; /* atomic: when it was last tried */
+    size_t clean_seen;  /* atomic: page_heaps_clean_leased_now at the last look at limits */
 } shortage;
 
 /* From the slabs of any automatic arena. */
@@ -209,8 +210,16 @@ static bool refill_is_due(void)
     return true;
 }
 
+bool shortage_is_seen(void)
+{
+    return RELAXED_LOAD(decay_limits_at_bytes) == LOOK_AT_LEASES
+        && RELAXED_LOAD(shortage.clean_seen) == (size_t)page_heaps_clean_leased_now();
+}
+
 void shortage_look(size_t size)
 {
+    size_t clean = (size_t)page_heaps_clean_leased_now();
+
     if (notify_runs_here()) return;
     switch (limits_look()) {
     case LIMITS_STALLED:
@@ -221,6 +230,7 @@ void shortage_look(size_t size)
     default:
         if (refill_is_due()) (void)reserve_refill();
     }
+    RELAXED_STORE(shortage.clean_seen, clean);
     look_from(size);
 }
 

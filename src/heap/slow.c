@@ -56,7 +56,8 @@ static void *take_small(const struct alloc_request *request)
     struct cache *cache = thread_front()->cache;
     void *block;
 
-    if (unlikely(decay_limits_are_due(0)) && !request_is_placed(request)) shortage_look(bytes);
+    if (unlikely(decay_limits_are_due(0)) && !request_is_placed(request) && !shortage_is_seen())
+        shortage_look(bytes);
     if (guarded_is_due(cache)) {
         block = guarded_take_due(cache, request);
         if (block != NULL) return block;

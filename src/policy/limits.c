@@ -320,7 +320,8 @@ static READS_UNLOCKED size_t look_at_group_from(size_t open_bytes, size_t coming
     if (!limits.group_known) return GROUP_OPEN_BYTES_MIN;
     if (!group_is_limited())
         return max_size(2 * min_size(limits.group_open_bytes, SIZE_MAX / 2), GROUP_OPEN_BYTES_MIN);
-    if (half <= idle || limits_group_is_crowded()) return 0;
+    if (limits_group_is_crowded()) return 0;
+    if (half <= idle) return LOOK_AT_LEASES;
     return before_growth(open_bytes + min_size(half - idle, SIZE_MAX - open_bytes), open_bytes,
                          coming);
 }

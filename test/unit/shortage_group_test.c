@@ -189,7 +189,29 @@ static void idle_pages_are_counted_before_growth(void **state)
     limits.group_known = false;
     assert_int_equal(limits_look(), LIMITS_CALM);
     assert_true(limits.group.room_bytes / 2 < 64 * MiB);
-    assert_int_equal(limits_look_from(0), 0);
+    assert_int_equal(limits_look_from(0), LOOK_AT_LEASES);
+}
+
+/* A process that has shrunk in such a group: who takes no pages looks no more, and runs are kept. */
+static void idle_pages_cost_who_leases_none_nothing(void **state)
+{
+    uint64_t looks;
+
+    idle_pages_are_counted_before_growth(state);
+    shortage_set_look();
+    for (unsigned i = 0; i <= LARGE_CACHE_AFTER; i++) prairie_free(prairie_malloc(20000));
+    assert_int_equal(decay_limits_at_bytes, LOOK_AT_LEASES);
+    looks = limits.lock.taken;
+    for (unsigned i = 0; i < 100; i++) prairie_free(prairie_malloc(20000));
+    assert_true(thread_front()->cache->large_cache->takes >= 100);
+    assert_int_equal(limits.lock.taken, looks);
+    prairie_free(prairie_malloc(100));
+    assert_true(thread_cache_off());
+    looks = limits.lock.taken;
+    for (unsigned i = 0; i < 100; i++) prairie_free(prairie_malloc(100));
+    assert_in_range(limits.lock.taken, looks, looks + 1);
+    assert_non_null(prairie_malloc(1 * MiB)); /* which are clean pages */
+    assert_true(limits.lock.taken > looks + 1);
 }
 
 static void without_a_reserve_a_full_group_is_the_kernels_business(void **state)
@@ -492,6 +514,7 @@ UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told),
           UNIT_TEST(a_vast_block_takes_from_the_group), UNIT_TEST(a_group_may_be_left_to_itself),
           UNIT_TEST(who_looks_meanwhile_waits), UNIT_TEST(the_last_of_a_group_is_not_taken),
           UNIT_TEST(idle_pages_are_counted_before_growth),
+          UNIT_TEST(idle_pages_cost_who_leases_none_nothing),
           UNIT_TEST(without_a_reserve_a_full_group_is_the_kernels_business),
           UNIT_TEST(a_group_without_a_limit_is_asked_seldom),
           UNIT_TEST(a_group_is_read_again_by_the_clock_only_when_crowded),
