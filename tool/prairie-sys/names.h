@@ -687,6 +687,7 @@
 #define serve_thread_sampling prairie_own_serve_thread_sampling
 #define shortage_apply_options prairie_own_shortage_apply_options
 #define shortage_gather prairie_own_shortage_gather
+#define shortage_is_seen prairie_own_shortage_is_seen
 #define shortage_look prairie_own_shortage_look
 #define shortage_make_room prairie_own_shortage_make_room
 #define shortage_reserve prairie_own_shortage_reserve
