@@ -18,7 +18,9 @@ else()
 endif()
 
 set(PRAIRIE_TEST_BIN ${PROJECT_BINARY_DIR}/test/bin)
-set(PRAIRIE_FAKE_KERNEL ${PROJECT_SOURCE_DIR}/test/kernel/fake.c)
+set(PRAIRIE_FAKE_KERNEL ${PROJECT_SOURCE_DIR}/test/kernel/fake.c
+                        ${PROJECT_SOURCE_DIR}/test/kernel/fake_memory.c
+                        ${PROJECT_SOURCE_DIR}/test/kernel/fake_threads.c)
 set(PRAIRIE_TEST_WARNINGS -Wall -Wextra -Wno-unused-function)
 # How a library is put under a test program. qemu gets a setting for the program that it runs, not for itself.
 set(PRAIRIE_PRELOAD LD_PRELOAD)

@@ -16,7 +16,7 @@ choices=("" "-DPRAIRIE_CHECK=1" "-DPRAIRIE_CHECK=2" "-DPRAIRIE_CHECK=1 -DPRAIRIE
 # No -I: one file with relative includes is a promise to those who build it by hand. Some of gcc's warnings come from its
 # optimiser; clang gives all of its own before it makes code.
 read_all() {
-    local compiler=$1 choice bad=0
+    local compiler=$1 choice source bad=0
     local output=(-c -o /dev/null)
     case $("$compiler" --version 2>/dev/null) in *clang*) output=(-fsyntax-only) ;; esac
     if ! command -v "$compiler" >/dev/null; then
@@ -30,10 +30,12 @@ read_all() {
             bad=1
         fi
     done
-    if ! "$compiler" "${flags[@]}" -DPRAIRIE_CHECK=1 -DPRAIRIE_TINY -Isrc "${output[@]}" test/kernel/fake.c; then
-        echo "check_warnings: $compiler, the fake kernel: not clean"
-        bad=1
-    fi
+    for source in test/kernel/*.c; do
+        if ! "$compiler" "${flags[@]}" -DPRAIRIE_CHECK=1 -DPRAIRIE_TINY -Isrc "${output[@]}" "$source"; then
+            echo "check_warnings: $compiler, the fake kernel: not clean"
+            bad=1
+        fi
+    done
     return $bad
 }
 

@@ -1,6 +1,6 @@
 /* fake.h - the controls of the kernel that unit tests run on.
  *
- * fake.c implements os.h, the port and the thread slot on real anonymous memory, but nothing
+ * fake*.c implements os.h, the port and the thread slot on real anonymous memory, but nothing
  * happens behind a test's back: calls are counted, any of them can be told to fail, the clock
  * stands still until it is moved, the background thread runs when the test runs it, and every page
  * has a state:

@@ -1,20 +1,15 @@
 /* fake_model.h - what the fake kernel knows about each page of each reservation.
  *
  * A reservation has one byte a page in memory of its own, which the real kernel provides as it is
- * touched, so that a reservation of a TiB costs nothing. Included by fake.c only, which calls
- * everything here under its mutex. errno is kept.
+ * touched, so that a reservation of a TiB costs nothing. Included by fake_memory.c only, which
+ * calls everything here under the fake's mutex. errno is kept.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_TEST_KERNEL_FAKE_MODEL_H
 #define PRAIRIE_TEST_KERNEL_FAKE_MODEL_H
 
-#include "base/port.h"
-#include "base/units.h"
-#include "os/os.h"
+#include "fake_inside.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
@@ -43,14 +38,6 @@ static struct {
     .reserve_bytes_max = SIZE_MAX,
     .commit_bytes_max = SIZE_MAX,
 };
-
-static NORETURN void broken(const char *what)
-{
-    port_write_error("fake kernel: ", 13);
-    port_write_error(what, strlen(what));
-    port_write_error("\n", 1);
-    abort();
-}
 
 static size_t pages_of(size_t bytes) { return bytes / model.page_bytes; }
 
