@@ -61,8 +61,8 @@ void purge_heaps_beyond_budget(void);
 /* The same as purge_beyond_budget, where purge_is_within_live_budget has found too much. */
 void purge_past_triggers(void);
 /* Once huge pages are not wanted any more: gives back clean pages beside those that were touched,
- * until *stop, which is atomic, is not 0; the rest at the next call then. NULL: nobody stops it.
- * Takes all locks of page heaps at once. */
+ * until *stop, which is atomic, is not 0, or a limit is close; the rest at a later call then. NULL:
+ * nobody stops it. Takes all locks of page heaps at once. */
 void purge_left_behind(const uint32_t *stop);
 /* Instead of purging: the background thread will. Raises trigger_pages of each page heap that is
  * past it. */

@@ -108,8 +108,12 @@ size_t purge_end_pass(const struct purge_pass *pass)
     return pass->purged;
 }
 
-/* A hard limit would count what is on its way as used. */
-static bool may_take_clean(void) { return RELAXED_LOAD(page_heap->freely_leased_max) != 0; }
+/* A hard limit counts what is on its way as used: there must be room for as much as the walk below
+ * takes at once. */
+static bool may_take_clean(void)
+{
+    return !OS_PURGE_CLOSES && !page_heaps_are_barred() && commit_allows(2 * HUGE_PAGE_BYTES);
+}
 
 /* Each run is put back when the next is taken, so that the walk knows where it is. */
 void purge_left_behind(const uint32_t *stop)
@@ -118,14 +122,15 @@ void purge_left_behind(const uint32_t *stop)
     size_t calls = 0, purged = 0;
 
     if (!may_take_clean() || !huge_take_left_behind()) return;
-    while (!RELAXED_LOAD(huge.wanted) && !is_set(stop) && (page = run_take_clean_edge(&at)) != 0) {
+    while (!RELAXED_LOAD(huge.wanted) && !is_set(stop) && may_take_clean()
+           && (page = run_take_clean_edge(&at)) != 0) {
         calls++;
         if (purge_pages(page, page_record(page)->run_pages)) purged += page_record(page)->run_pages;
         if (held != 0) run_put_free(held, PAGE_CLEAN);
         held = page;
     }
     if (held != 0) run_put_free(held, PAGE_CLEAN);
-    if (is_set(stop)) RELAXED_STORE(huge.left_behind, true);
+    if (is_set(stop) || !may_take_clean()) RELAXED_STORE(huge.left_behind, true);
     lock_take(&page_heap->lock);
     purge_count_calls(page_heap, calls, purged);
     lock_give(&page_heap->lock);
