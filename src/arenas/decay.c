@@ -213,7 +213,7 @@ static void *background_body(void *unused)
     (void)unused;
     /* The child of a fork that came after the wish for this thread, and before its start, knows of
      * none. */
-    if (!change_background_runs(true)) set_background(true);
+    if (!is_told_to_end() && !change_background_runs(true)) set_background(true);
     do {
         bool asked, busy;
 

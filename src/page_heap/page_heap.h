@@ -217,7 +217,7 @@ void page_heaps_follow_limits(void);
 
 /* ---- runs ---- */
 
-/* May so many clean pages be leased, though not all may? Under the lock. */
+/* May so many clean pages be leased, though not all may? Under the lock, or as of a moment ago. */
 bool page_heaps_spare_clean(size_t pages);
 INLINE bool page_heap_may_take_clean(struct page_heap *heap, size_t pages)
 {

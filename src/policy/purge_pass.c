@@ -108,21 +108,22 @@ size_t purge_end_pass(const struct purge_pass *pass)
     return pass->purged;
 }
 
-/* A hard limit counts what is on its way as used: there must be room for as much as the walk below
- * takes at once. */
-static bool may_take_clean(void)
+/* A hard limit counts what is on its way as used: there must be room for so many parts of huge
+ * pages. */
+static bool may_take_clean(size_t parts)
 {
-    return !OS_PURGE_CLOSES && !page_heaps_are_barred() && commit_allows(2 * HUGE_PAGE_BYTES);
+    return !OS_PURGE_CLOSES && page_heaps_spare_clean(parts * pages_of_huge_page());
 }
 
-/* Each run is put back when the next is taken, so that the walk knows where it is. */
+/* Each run is put back when the next is taken, so that the walk knows where it is: two are on their
+ * way at once. */
 void purge_left_behind(const uint32_t *stop)
 {
     uint32_t at = 0, held = 0, page;
     size_t calls = 0, purged = 0;
 
-    if (!may_take_clean() || !huge_take_left_behind()) return;
-    while (!RELAXED_LOAD(huge.wanted) && !is_set(stop) && may_take_clean()
+    if (!may_take_clean(2) || !huge_take_left_behind()) return;
+    while (!RELAXED_LOAD(huge.wanted) && !is_set(stop) && may_take_clean(1)
            && (page = run_take_clean_edge(&at)) != 0) {
         calls++;
         if (purge_pages(page, page_record(page)->run_pages)) purged += page_record(page)->run_pages;
@@ -130,7 +131,7 @@ void purge_left_behind(const uint32_t *stop)
         held = page;
     }
     if (held != 0) run_put_free(held, PAGE_CLEAN);
-    if (is_set(stop) || !may_take_clean()) RELAXED_STORE(huge.left_behind, true);
+    if (is_set(stop) || !may_take_clean(2)) RELAXED_STORE(huge.left_behind, true);
     lock_take(&page_heap->lock);
     purge_count_calls(page_heap, calls, purged);
     lock_give(&page_heap->lock);

@@ -340,15 +340,17 @@ static void what_they_left_stays_while_they_are_wanted(void **state)
 static void nothing_clean_is_taken_close_to_a_hard_limit(void **state)
 {
     uint32_t page;
+    size_t room;
 
     (void)state;
     page = clean_after_a_wish();
     stain(page, 3, 1);
-    commit.limit_bytes = commit_used_bytes() + HUGE_PAGE_BYTES;
+    room = bytes_with_records(2 * pages_of_huge_page());
+    commit.limit_bytes = commit_used_bytes() + room - page_bytes();
     page_heaps_follow_limits();
     (void)purge_all();
     assert_int_equal(*(char *)page_address(page), 1);
-    commit.limit_bytes = commit_used_bytes() + 2 * HUGE_PAGE_BYTES;
+    commit.limit_bytes = commit_used_bytes() + room;
     (void)purge_all();
     assert_int_equal(*(char *)page_address(page), 0);
 }
