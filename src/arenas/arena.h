@@ -8,8 +8,8 @@
  * capacity of blocks, and `empty` ones to trade against.
  *
  * D1  the counts of `full` and `empty` are the lengths of the lists
- * D2  the slots 1 to magazine_capacity(class) of a full magazine hold blocks of its class, of no
- *     manual arena, NULL (M3), or strays (slabs/stray.h)
+ * D2  each of the slots 1 to magazine_capacity(class) of a full magazine holds a block of its class
+ *     and of no manual arena, or NULL (M3), or a stray (slabs/stray.h)
  * D3  opened_count blocks are left in the opened magazine, from slot 1 up; none exactly while there
  *     is none
  * A1  every slab on a partial list belongs to this arena and has a free block
@@ -111,8 +111,8 @@ struct arena {
     uint32_t staggered;                /* of the blocks of manual_large */
     uint32_t purged_pages;             /* A4 */
     uint32_t purged_pages_most;        /* as far as the wish for huge pages knows of them */
-    char name[32]; /* that the program gave it; under the control tree's lock, cleared while the
-                      number is free */
+    char name[32]; /* that the program gave it; under the control tree's lock, but that arena_create
+                      clears it, when nobody knows the number yet */
 };
 
 /* So many more pages are active; 0 - pages: so many fewer. Under the arena's lock. */

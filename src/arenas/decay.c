@@ -153,7 +153,8 @@ static bool look(void)
     RELAXED_STORE(decay_looks, decay_looks + 1);
     if (!is_alone()) busy = arenas_clear(CLEAR_UNNEEDED);
     busy |= purge_unneeded(&decay.ending) > 0;
-    if (!is_alone()) purge_left_behind(&decay.ending); /* one thread does it itself */
+    /* One thread does it itself. */
+    if (!is_alone() && option_decay_ms() >= 0) purge_left_behind(&decay.ending);
     busy |= sparse_look(&decay.ending, !is_alone());
     if (!is_told_to_end()) decay_close_tail(false);
     return busy;

@@ -18,8 +18,8 @@ struct extents *extents_make(struct extent_hooks *hooks)
     extents->hooks = hooks;
     extents->next_bytes = FIRST_ASKED_MIB * MiB;
     extents->grow_limit = LAST_ASKED_MIB * MiB;
-    extents->dirty_decay_ms = (intptr_t)option_decay_ms();
-    extents->muzzy_decay_ms = (intptr_t)option_value(OPTION_MUZZY_DECAY_MS);
+    extents->dirty_decay_ms = option_decay_ms();
+    extents->muzzy_decay_ms = (int64_t)option_value(OPTION_MUZZY_DECAY_MS);
     supplied_start(&extents->heap);
     return extents;
 }

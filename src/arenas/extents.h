@@ -66,7 +66,7 @@ struct extents {
     size_t next_bytes;          /* how much to ask for next */
     size_t grow_limit;          /* at most, unless more is wanted at once */
     /* Kept for who asks: nothing goes back by time. -1: for ever. */
-    intptr_t dirty_decay_ms, muzzy_decay_ms;
+    int64_t dirty_decay_ms, muzzy_decay_ms;
     /* Atomic: the hooks do not want extents cut up, each is asked for in the size that is
      * wanted. */
     bool whole;

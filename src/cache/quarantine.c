@@ -111,7 +111,7 @@ static void shuffle_fetched(struct cache *cache, unsigned class_index, void **bl
     *block = other;
 }
 
-/* Hooks that run may drain the cache. */
+/* The cache may be drained meanwhile: by hooks that run, or before memory is refused. */
 void *quarantine_take(struct cache *cache, unsigned class_index)
 {
     const struct magazine *magazine = &cache->front.magazine[class_index];

@@ -130,20 +130,20 @@ static bool is_there(size_t index)
 }
 
 /* Where an arena with hooks keeps it; NULL: it has no hooks. Under its lock. */
-static intptr_t *kept_decay(struct arena *arena, enum option option)
+static int64_t *kept_decay(struct arena *arena, enum option option)
 {
     if (arena->extents == NULL) return NULL;
     return option == OPTION_DIRTY_DECAY_MS ? &arena->extents->dirty_decay_ms
                                            : &arena->extents->muzzy_decay_ms;
 }
 
-intptr_t control_arena_decay(size_t index, enum option option)
+int64_t control_arena_decay(size_t index, enum option option)
 {
     struct arena *arena = placed_arena_if_made(index);
-    intptr_t decay_ms = (intptr_t)option_value(option);
-    const intptr_t *kept;
+    int64_t decay_ms = (int64_t)option_value(option);
+    const int64_t *kept;
 
-    if (arena == NULL) return decay_ms;
+    if (arena == NULL || RELAXED_LOAD(arena->extents) == NULL) return decay_ms;
     lock_take(&arena->lock);
     kept = kept_decay(arena, option);
     if (kept != NULL) decay_ms = *kept;
@@ -154,14 +154,14 @@ intptr_t control_arena_decay(size_t index, enum option option)
 /* False: the arena has no hooks. */
 static bool serve_kept_decay(struct arena *arena, struct control_call *call, enum option option)
 {
-    intptr_t *kept;
+    int64_t *kept;
     bool is_kept;
 
     lock_take(&arena->lock);
     kept = kept_decay(arena, option);
     is_kept = kept != NULL;
     if (is_kept) {
-        call->old.ssize = *kept;
+        call->old.ssize = (intptr_t)*kept;
         if (call->writes) *kept = call->new_value.ssize;
     }
     lock_give(&arena->lock);

@@ -23,7 +23,7 @@ int serve_option(struct control_call *call, enum option option);
 int serve_decay(struct control_call *call, enum option option);
 /* An arena with hooks has a value of its own. */
 int serve_arena_decay(struct control_call *call, enum option option);
-intptr_t control_arena_decay(size_t index, enum option option);
+int64_t control_arena_decay(size_t index, enum option option);
 int serve_arena_option(struct control_call *call, enum option option);
 
 /* ---- control_blocks.c ---- */

@@ -265,7 +265,8 @@ static void zone_task_statistics(task_t task, vm_address_t zone, memory_reader_t
                                          .size_allocated = sums.memory.bytes };
 }
 
-/* Counted, while others go on: their ranges, but for pages of nobody's between them. */
+/* By counts, under one lock after the other. The memory is what the heap opened, without its
+ * records. */
 static void zone_statistics(malloc_zone_t *zone, malloc_statistics_t *statistics)
 {
     struct snapshot numbers;

@@ -146,8 +146,8 @@ static bool move_contents(char *moved, void *block, uint32_t page, size_t size)
     return false;
 }
 
-/* A run of no arena whose pages have moved away: nothing stands behind it, and nothing is to be
- * cleared. */
+/* Of no arena, and no vast block: as large_give, but its pages have moved away, and what is left
+ * reads as zero. */
 static void give_emptied(void *block, uint32_t page)
 {
     (void)large_end_stagger(thread_front()->cache, page_record(page), block);

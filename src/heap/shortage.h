@@ -14,8 +14,8 @@ COLD void *shortage_serve(const struct alloc_request *request);
 /* Near a limit, before memory for `size` bytes is taken: gives back, fills the reserve up, tells
  * callbacks. */
 COLD void shortage_look(size_t size);
-/* Nothing was leased since shortage_look that a limit could count: before blocks are taken out of
- * slabs it need not look again. */
+/* No clean pages were leased since shortage_look: before blocks are taken out of slabs it need not
+ * look again. Who takes pages that a limit counts in another way asks for a look itself. */
 COLD bool shortage_is_seen(void);
 /* Called once, at the start of the process. */
 void shortage_start(void);

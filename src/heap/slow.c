@@ -155,8 +155,10 @@ static NOINLINE void *take_hardened(struct front *front, const struct alloc_requ
     void *block = hardened_take_waiting(front, &wider);
 
     if (block == NULL) block = take(front, &wider);
-    /* What waits counts as used. */
-    if (unlikely(block == NULL) && front->cache != NULL && front->cache->front.quarantine != 0) {
+    /* What waits counts as used. It has left before a small block is refused (thread_may_try_again);
+     * a mapping is refused before that. */
+    if (unlikely(block == NULL) && wider.class_index == 0 && front->cache != NULL
+        && front->cache->front.quarantine != 0) {
         thread_flush();
         block = take(front, &wider);
     }

@@ -217,6 +217,8 @@ struct os_group os_group_memory(void)
     do {
         size_t limit = limit_of_folder(), used = limit != SIZE_MAX ? used_of_folder() : SIZE_MAX;
 
+        if (used == SIZE_MAX && limit != SIZE_MAX) /* an outer one may leave more */
+            return or_failed((struct os_group){ SIZE_MAX, SIZE_MAX, false });
         if (used != SIZE_MAX) {
             size_t room = limit - min_size(limit, used);
             if (room < tightest.room_bytes) tightest = (struct os_group){ limit, room, false };
@@ -259,7 +261,9 @@ uint64_t os_stalled_us(void)
     bool is_told = find_folder(MEMORY) && group_reader.second && read_in_folder("memory.pressure");
     uint64_t total;
 
-    if (group_reader.failed || (!is_told && !read_text(pressure_of_machine))) return 0;
+    if (!is_told && !group_reader.failed) is_told = read_text(pressure_of_machine);
+    if (group_reader.failed) return UINT64_MAX;
+    if (!is_told) return 0;
     total = number_after("total=");
     return total == UINT64_MAX ? 0 : total;
 }

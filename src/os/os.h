@@ -93,7 +93,7 @@ struct os_group os_group_memory(void);
 /* Bytes of memory that belong to this process alone and are there; 0 when it cannot be told. */
 size_t os_own_bytes(void);
 /* Microseconds that some process (of the group, where that is known) has waited for memory so far;
- * 0 when it cannot be told. One caller at a time. */
+ * 0 when nobody tells, UINT64_MAX when it cannot be told now. One caller at a time. */
 uint64_t os_stalled_us(void);
 /* That nobody outside can know; on Windows made of the clocks, the process' number and
  * addresses. */
@@ -114,8 +114,8 @@ uint32_t os_process_id(void);
 uint64_t os_wall_ns(void); /* since 1970 */
 
 /* Files are written by the profiler, and read also to learn what /proc says. -1: it cannot be
- * opened. Where the program runs with more rights than its user, who may have laid a link there, no
- * link is written through. */
+ * opened. Where the program runs with more rights than its user, who may have laid it there, a name
+ * that is a symbolic link is refused; links among the folders are followed. */
 int os_file_create(const char *path);
 int os_file_open(const char *path);
 bool os_file_write(int file, const void *bytes, size_t count);

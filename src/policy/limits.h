@@ -84,8 +84,8 @@ enum limits_state limits_look(void);
 /* Is everything below its line again, after reading anew? Called without a lock. */
 bool limits_are_clear(void);
 /* The size of the region from which on limits_look should be called, when `coming` bytes are about
- * to be taken; 0: always, LOOK_AT_LEASES: when pages are to be leased that the kernel may not have
- * counted, however large the region is; SIZE_MAX: never. */
+ * to be taken; 0: always; LOOK_AT_LEASES: before each lease for a large block, and after clean pages
+ * were leased for slabs, however large the region is; SIZE_MAX: never. */
 enum { LOOK_AT_LEASES = 1 };
 size_t limits_look_from(size_t coming);
 /* For the background thread, every STALL_LOOK_MS while somebody wants to be told: looks for stalls.

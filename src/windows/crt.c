@@ -243,9 +243,8 @@ static void aligned_free_in(unsigned crt, void *block)
     else ORIGINAL(crt, aligned_free, free_function)(block);
 }
 
-/* A block that is aligned at an offset is the C library's: where none was asked for so far, ours
- * goes and one of the C library's takes its place. `fill` is false for what need not read as zero
- * beyond the contents. */
+/* Only the C library aligns at an offset. A block of ours that is to be aligned so moves into one of
+ * the C library's. `fill`: what it gains reads as zero. */
 static void *move_to_offset(unsigned crt, void *block, size_t size, size_t align, size_t offset,
                             bool fill)
 {

@@ -32,6 +32,7 @@ grep -q "Leak approximation summary: ~[0-9]* bytes, ~[0-9]* objects, >= [0-9]* c
 # Who asks for leaks alone gets no dumps on the way.
 MALLOC_CONF=lg_prof_sample:0,prof_leak:true,prof_gdump:true,lg_prof_interval:12,prof_prefix:leaks LD_PRELOAD=$PRAIRIE_LIBRARY \
     ls -l / >ls.out 2>ls.err
+ls leaks.*.f.heap >/dev/null
 test "$(ls leaks.*)" = "$(ls leaks.*.f.heap)"
 
 # The code at the end is asked for by itself; and without a prefix there is no file, whoever wants one.

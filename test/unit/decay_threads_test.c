@@ -38,6 +38,11 @@ static void what_huge_pages_left_goes_in_the_background(void **state)
     assert_true(huge.left_behind);
     decay_thread_count(2);
     breathe(burst_pages());
+    options_parse("dirty_decay_ms:-1", "test");
+    assert_true(fake_thread_run());
+    assert_true(huge.left_behind);
+    options_parse("dirty_decay_ms:10000", "test");
+    breathe(burst_pages());
     assert_true(fake_thread_run());
     assert_false(huge.left_behind);
 }

@@ -432,6 +432,17 @@ static void a_tenth_of_the_time_is_a_stall(void **state)
     assert_true(stalled_for(1, 0));
 }
 
+static void waits_that_nobody_could_tell_are_no_stall(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    RELAXED_STORE(limits.looks_for_stalls, true);
+    assert_false(stalled_for(STALL_LOOK_MS, 1000));
+    assert_false(stalled_for(STALL_LOOK_MS, UINT64_MAX - 1000)); /* it cannot be told now */
+    assert_false(stalled_for(STALL_LOOK_MS, 1 + 1000000));
+    assert_true(stalled_for(STALL_LOOK_MS, STALL_LOOK_MS * 100));
+}
+
 static unsigned background_looks;
 
 static void look_often(void)
@@ -525,6 +536,7 @@ UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told),
           UNIT_TEST(a_group_is_crowded_from_a_line_on),
           UNIT_TEST(a_group_with_little_room_has_no_huge_pages),
           UNIT_TEST(a_tenth_of_the_time_is_a_stall),
+          UNIT_TEST(waits_that_nobody_could_tell_are_no_stall),
           UNIT_TEST(stalls_are_seen_by_the_helper_and_told_by_a_thread),
           UNIT_TEST(a_stall_is_told_to_who_keeps_runs), UNIT_TEST(quiet_is_not_told),
           UNIT_TEST(the_helper_stays_for_listeners),

@@ -232,13 +232,16 @@ fn notes_on(left_out: &[String], runs: &[Run], allocators: &[Allocator]) -> Vec<
     notes
 }
 
-/// Those of them that take part.
+/// Those of them that take part, or that none does.
 fn note_on_memory_peers(options: &Compare, allocators: &[Allocator]) -> Option<String> {
     let named = &options.memory_peers;
     let present = allocators.iter().map(|allocator| &allocator.name);
     let names: Vec<&str> = present.filter(|n| named.contains(n)).map(String::as_str).collect();
-    let text = format!("Leads in memory are over these only: {}", names.join(", "));
-    (!names.is_empty()).then_some(text)
+    let text = match names.is_empty() {
+        true => format!("None of the memory peers takes part: {}", named.join(", ")),
+        false => format!("Leads in memory are over these only: {}", names.join(", ")),
+    };
+    (!named.is_empty()).then_some(text)
 }
 
 /// A program that fails everywhere is the same everywhere; but perhaps nobody wanted to measure that.
