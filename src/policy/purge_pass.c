@@ -112,7 +112,7 @@ size_t purge_end_pass(const struct purge_pass *pass)
  * pages. */
 static bool may_take_clean(size_t parts)
 {
-    return !OS_PURGE_CLOSES && page_heaps_spare_clean(parts * pages_of_huge_page());
+    return !OS_PURGE_CLOSES && page_heap_may_take_clean(page_heap, parts * pages_of_huge_page());
 }
 
 /* Each run is put back when the next is taken, so that the walk knows where it is: two are on their
