@@ -181,8 +181,11 @@ void *shortage_serve(const struct alloc_request *request)
 
         block = serve_from_reserve(request);
         if (reserve_is_short() || page_heaps_are_barred()) block = tell_low(request, bytes, block);
-        for (unsigned i = 0; i < ROUNDS_MAX && block == NULL && fits; i++)
+        for (unsigned i = 0; i < ROUNDS_MAX && block == NULL && fits; i++) {
             block = tell_low(request, bytes, NULL);
+            /* Other threads may have taken what the reserve gave up. */
+            if (block == NULL) block = serve_from_reserve(request);
+        }
     }
     if (block == NULL && option_reserve_malloc()) block = serve_after_telling(request);
     return block;
