@@ -79,7 +79,7 @@ static bool takes_nothing(const struct sparse_walk *walk)
 
 static bool is_walk_stopped(const struct sparse_walk *walk)
 {
-    return takes_nothing(walk) || (walk->stop != NULL && RELAXED_LOAD(*walk->stop) != 0);
+    return takes_nothing(walk) || purge_is_stopped(walk->stop);
 }
 
 static bool enter(const struct sparse_walk *walk, struct arena *arena)

@@ -212,11 +212,16 @@ static bool thread_grow(struct arena *arena, size_t pages, size_t align_pages)
     return grown;
 }
 
+void thread_flush(void)
+{
+    struct cache *cache = thread_front()->cache;
+
+    if (cache != NULL) cache_drain_all(cache);
+}
+
 COLD bool thread_may_try_again(struct arena *arena, size_t pages, size_t align_pages,
                                struct attempts *attempts)
 {
-    struct cache *cache;
-
     if (arena != NULL && attempts->growths < GROWTHS_MAX
         && thread_grow(arena, pages, align_pages)) {
         attempts->growths++;
@@ -224,8 +229,7 @@ COLD bool thread_may_try_again(struct arena *arena, size_t pages, size_t align_p
     }
     if (attempts->gave_back) return false;
     *attempts = (struct attempts){ .gave_back = true };
-    cache = thread_front()->cache; /* hooks may have changed it */
-    if (cache != NULL) cache_drain_all(cache);
+    thread_flush();
     decay_before_refusal(pages);
     return true;
 }

@@ -181,6 +181,9 @@ INLINE struct page_heap *cache_page_heap(void)
 /* The arena that large blocks come from; NULL: from the page heap, as most do. */
 struct arena *cache_large_arena(const struct cache *cache);
 
+/* Gives back what the calling thread's cache holds. */
+void thread_flush(void);
+
 /* What was done already to make another attempt at a run of pages succeed. */
 struct attempts {
     unsigned growths;

@@ -357,13 +357,6 @@ struct front *thread_attach(bool off)
     return thread_front();
 }
 
-void thread_flush(void)
-{
-    struct cache *cache = thread_front()->cache;
-
-    if (cache != NULL) cache_drain_all(cache);
-}
-
 struct counting_front *thread_count_calls(void)
 {
     struct front *front = thread_front();

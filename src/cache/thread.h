@@ -52,8 +52,6 @@ void threads_hold_up_to(unsigned class_index);
 /* The calling thread does, which has a cache; beyond that it holds none. */
 void thread_hold_up_to(unsigned class_index);
 
-/* Gives back what the calling thread's magazines hold. */
-void thread_flush(void);
 
 /* Of the pointer to the first cache, for readers of another process. */
 const void *threads_list_address(void);

@@ -60,6 +60,11 @@ void purge_beyond_budget(void);
 void purge_heaps_beyond_budget(void);
 /* The same as purge_beyond_budget, where purge_is_within_live_budget has found too much. */
 void purge_past_triggers(void);
+/* Is *stop, which is atomic, not 0? NULL: nobody stops it. */
+INLINE bool purge_is_stopped(const uint32_t *stop)
+{
+    return stop != NULL && RELAXED_LOAD(*stop) != 0;
+}
 /* Once huge pages are not wanted any more: gives back clean pages beside those that were touched,
  * until *stop, which is atomic, is not 0, or a limit is close; the rest at a later call then. NULL:
  * nobody stops it. Takes all locks of page heaps at once. */

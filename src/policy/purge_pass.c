@@ -17,8 +17,6 @@ void purge_count_calls(struct page_heap *heap, size_t calls, size_t purged_pages
     purge_of(heap)->purged_pages += purged_pages;
 }
 
-static bool is_set(const uint32_t *stop) { return stop != NULL && RELAXED_LOAD(*stop) != 0; }
-
 /* Of a run on its way that the kernel would not take in one piece: one page that is locked is
  * enough for that. Gives back one half or the other, as long as one of them is taken. Returns the
  * first page of what is left. */
@@ -68,7 +66,7 @@ void purge_runs(struct purge_pass *pass, size_t run_min, size_t run_max)
     size_t cut_at = run_max, left;
 
     while ((left = purge_left(pass)) >= run_min && pass->refusal_count < refusals_max
-           && !is_set(pass->stop)) {
+           && !purge_is_stopped(pass->stop)) {
         uint32_t page = run_take_dirty(pass->heap, run_min, min_size(left, cut_at));
         bool is_part;
 
@@ -123,7 +121,7 @@ void purge_left_behind(const uint32_t *stop)
     size_t calls = 0, purged = 0;
 
     if (!may_take_clean(2) || !huge_take_left_behind()) return;
-    while (!RELAXED_LOAD(huge.wanted) && !is_set(stop) && may_take_clean(1)
+    while (!RELAXED_LOAD(huge.wanted) && !purge_is_stopped(stop) && may_take_clean(1)
            && (page = run_take_clean_edge(&at)) != 0) {
         calls++;
         if (purge_pages(page, page_record(page)->run_pages)) purged += page_record(page)->run_pages;
@@ -131,7 +129,7 @@ void purge_left_behind(const uint32_t *stop)
         held = page;
     }
     if (held != 0) run_put_free(held, PAGE_CLEAN);
-    if (is_set(stop) || !may_take_clean(2)) RELAXED_STORE(huge.left_behind, true);
+    if (purge_is_stopped(stop) || !may_take_clean(2)) RELAXED_STORE(huge.left_behind, true);
     lock_take(&page_heap->lock);
     purge_count_calls(page_heap, calls, purged);
     lock_give(&page_heap->lock);

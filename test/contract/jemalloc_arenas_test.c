@@ -149,23 +149,31 @@ static void *alloc_used(extent_hooks_t *hooks, void *new_address, size_t bytes, 
     return base;
 }
 
+/* An arena with the usual hooks, but for the one that supplies its memory. */
+static unsigned create_arena_with(extent_hooks_t *hooks, extent_alloc_t *alloc)
+{
+    unsigned arena = create_arena();
+    size_t length = sizeof usual_hooks;
+
+    assert_int_equal(control(of_arena(arena, "extent_hooks"), &usual_hooks, &length, NULL, 0), 0);
+    *hooks = *usual_hooks;
+    hooks->alloc = alloc;
+    assert_int_equal(control(of_arena(arena, "extent_hooks"), NULL, NULL, &hooks, sizeof hooks), 0);
+    return arena;
+}
+
 /* Their free pages are the arena's own, dirty until they are purged; and large blocks are counted
  * as elsewhere. */
 static void free_pages_of_hooks_are_counted(const struct check *check)
 {
     static extent_hooks_t hooks;
-    extent_hooks_t *table = &hooks;
-    size_t length = sizeof usual_hooks, page = read_size("arenas.page"), dirty, first, runs;
+    size_t page = read_size("arenas.page"), dirty, first, runs;
     size_t first_taken;
-    unsigned arena = create_arena();
+    unsigned arena = create_arena_with(&hooks, alloc_used);
     int flags = MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE;
     void *block;
 
     (void)check;
-    assert_int_equal(control(of_arena(arena, "extent_hooks"), &usual_hooks, &length, NULL, 0), 0);
-    hooks = *usual_hooks;
-    hooks.alloc = alloc_used;
-    assert_int_equal(control(of_arena(arena, "extent_hooks"), NULL, NULL, &table, sizeof table), 0);
     first = stat(0, "pactive");
     first_taken = stat(0, "large.nmalloc");
     block = take(25 * page, flags);
@@ -209,15 +217,9 @@ static void an_arena_with_hooks_has_its_own_decay(const struct check *check)
 {
     static const char *const leaves[] = { "dirty_decay_ms", "muzzy_decay_ms" };
     static extent_hooks_t hooks;
-    extent_hooks_t *table = &hooks;
-    size_t length = sizeof usual_hooks;
-    unsigned arena = create_arena();
+    unsigned arena = create_arena_with(&hooks, alloc_used);
 
     (void)check;
-    assert_int_equal(control(of_arena(arena, "extent_hooks"), &usual_hooks, &length, NULL, 0), 0);
-    hooks = *usual_hooks;
-    hooks.alloc = alloc_used;
-    assert_int_equal(control(of_arena(arena, "extent_hooks"), NULL, NULL, &table, sizeof table), 0);
     for (unsigned i = 0; i < 2; i++) {
         char all[80], shown[80];
         intptr_t before;
@@ -278,15 +280,9 @@ static bool child_has(void *base, size_t bytes)
 static void pages_of_the_usual_hooks_come_back_as_they_were(const struct check *check)
 {
     static extent_hooks_t hooks;
-    extent_hooks_t *table = &hooks;
-    size_t length = sizeof usual_hooks;
-    unsigned arena = create_arena();
+    unsigned arena = create_arena_with(&hooks, alloc_kept_from_children);
 
     (void)check;
-    assert_int_equal(control(of_arena(arena, "extent_hooks"), &usual_hooks, &length, NULL, 0), 0);
-    hooks = *usual_hooks;
-    hooks.alloc = alloc_kept_from_children;
-    assert_int_equal(control(of_arena(arena, "extent_hooks"), NULL, NULL, &table, sizeof table), 0);
     assert_non_null(take(1 << 20, MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE));
     assert_false(child_has(kept_from_children.base, kept_from_children.bytes));
     assert_int_equal(call_arena(arena, "destroy"), 0);

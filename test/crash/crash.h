@@ -38,6 +38,17 @@ SHARED void *hidden(const void *pointer)
     return result;
 }
 
+/* A small block is resized after it was freed, and six more after it. */
+SHARED void resize_freed(size_t bytes)
+{
+    void *block = malloc(bytes), *later[6];
+    for (int i = 0; i < 6; i++) later[i] = malloc(bytes);
+    free(block);
+    for (int i = 0; i < 6; i++) free(later[i]);
+    void *moved = realloc(hidden(block), 2 * bytes);
+    must(moved != NULL);
+}
+
 /* Taken before the misuse, so that no block is handed out twice in between. */
 SHARED void crowd_take(size_t bytes)
 {

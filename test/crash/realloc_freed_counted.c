@@ -12,13 +12,7 @@ extern __typeof__(prairie_thread_totals) prairie_thread_totals __attribute__((we
 int main(int argc, char **argv)
 {
     require_prairie();
-    size_t bytes = number_argument(argc, argv);
-    void *block = malloc(bytes), *later[6];
     must(prairie_thread_totals() != NULL);
-    for (int i = 0; i < 6; i++) later[i] = malloc(bytes);
-    free(block);
-    for (int i = 0; i < 6; i++) free(later[i]);
-    void *moved = realloc(hidden(block), 2 * bytes);
-    must(moved != NULL);
+    resize_freed(number_argument(argc, argv));
     missed();
 }
