@@ -366,12 +366,22 @@ static kern_return_t read_other(task_t task, vm_address_t address, vm_size_t byt
                                                                                   : KERN_FAILURE;
 }
 
-/* The child does nothing more but wait: its heap is as ours was, while ours goes on. */
+/* The child does nothing more but wait: its heap is as ours was, while ours goes on. It says so
+ * first, for what it has to do after a fork moves blocks between lists, which nobody may read then. */
 static void begin_other_task(void)
 {
+    int waits[2];
+    char said;
+
+    assert_int_equal(pipe(waits), 0);
     other_task = registry_fork();
-    if (other_task != 0) return;
-    for (;;) pause();
+    if (other_task == 0) {
+        if (write(waits[1], "", 1) != 1) _exit(1);
+        for (;;) pause();
+    }
+    close(waits[1]);
+    assert_int_equal(read(waits[0], &said, 1), 1);
+    close(waits[0]);
 }
 
 static void end_other_task(void)
