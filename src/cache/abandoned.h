@@ -3,8 +3,8 @@
  * A thread that begins goes on with the cache that was abandoned last: it need not fill magazines
  * from slabs that the one before it would have drained into them. What no thread needed for a while
  * goes back, and all of it when memory is wanted. All of it is under threads_lock; who is given a
- * cache has it alone. They stay in the list of caches (thread.h), and are counted by whoever counts
- * blocks.
+ * cache has it alone. They stay in the list of caches (cache_list.h), and are counted by whoever
+ * counts blocks.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_CACHE_ABANDONED_H

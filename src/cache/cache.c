@@ -15,7 +15,7 @@ _Static_assert(offsetof(struct front, left)
                    && offsetof(struct front, kind) == offsetof(union front_constant, none[1]),
                "the constants begin like a front");
 _Static_assert(offsetof(struct cache, front) == 0, "a front of kind FRONT_CACHE is a cache");
-_Static_assert(sizeof(struct magazine) == OFFSET_PER_CLASS * sizeof(void *), "places count words");
+_Static_assert(sizeof(struct magazine) == OFFSET_PER_CLASS * sizeof(void *), "offsets count words");
 
 /* Blocks that a thread gives back one by one before it keeps those of a class it does not take
  * from. */
@@ -191,7 +191,7 @@ static void *refill(struct cache *cache, unsigned class_index, bool may_grow)
 /* A manual arena's blocks are for those alone who are bound to it, and hold no others. */
 static void empty_if_manual(struct cache *cache)
 {
-    if ((cache->fixed & CACHE_BOUND) != 0 && cache->arena->is_manual) cache_drain_all(cache);
+    if (cache_is_bound(cache) && cache->arena->is_manual) cache_drain_all(cache);
 }
 
 /* Asks the arena's hooks for more, when it has any, on behalf of the calling thread. False: there
@@ -500,7 +500,7 @@ void cache_bind(struct cache *cache, struct arena *arena)
 /* Away or not: what hooks do while they run holds when the thread is back. */
 void cache_aim(struct cache *cache)
 {
-    bool owned = (cache->fixed & CACHE_BOUND) != 0 && arena_if_counts_large(cache->arena) != NULL;
+    bool owned = cache_is_bound(cache) && arena_if_counts_large(cache->arena) != NULL;
 
     cache->front.keeps_runs = !cache->is_off && !owned;
 }
@@ -512,13 +512,12 @@ struct arena *cache_large_arena(const struct cache *cache)
 
 void cache_check(struct cache *cache)
 {
-    bool is_bound = (cache->fixed & CACHE_BOUND) != 0;
-
     require(cache->front.cache == cache && cache->front.kind == FRONT_CACHE); /* C3 */
     require(cache->front.left == nothing.left);                               /* F2 */
     require(cache->front.nothing == NULL);
     require(!cache_is_abandoned(cache)); /* C8 */
-    if (cache->front.keeps_runs) require(!cache->is_off && !(is_bound && cache->arena->is_manual));
+    if (cache->front.keeps_runs)
+        require(!cache->is_off && !(cache_is_bound(cache) && cache->arena->is_manual)); /* C4 */
     large_cache_check(cache);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         const struct spare *spare = &cache->spare[class_index];

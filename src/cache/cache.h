@@ -87,7 +87,7 @@ struct cache {
 
 /* Bits of `fixed`. Bound: to its arena, by the program. Away: hooks run that its thread waits for,
  * which may take blocks themselves; those come from an arena without hooks. Abandoned: by a thread
- * that has ended, with its blocks (thread.h). */
+ * that has ended, with its blocks (abandoned.h). */
 enum { CACHE_BOUND = 1, CACHE_AWAY = 2, CACHE_ABANDONED = 4 };
 
 /* NULL: of a thread that has no cache. */
@@ -95,6 +95,8 @@ INLINE bool cache_is_away(const struct cache *cache)
 {
     return cache != NULL && (cache->fixed & CACHE_AWAY) != 0;
 }
+
+INLINE bool cache_is_bound(const struct cache *cache) { return (cache->fixed & CACHE_BOUND) != 0; }
 
 /* It is in the list of caches, and no thread's. */
 INLINE bool cache_is_abandoned(const struct cache *cache)

@@ -1,18 +1,12 @@
-/* thread.h - the caches of all threads: how a thread gets one, and how it leaves it.
- *
- * Owns the list of caches in use, those that ended threads abandoned with their blocks, of which
- * the next thread takes the last, and those that wait, drained, for when there is none. A thread
- * past its end has none and is served block by block.
+/* thread.h - how a thread gets a cache (cache_list.h), how it leaves it, and which kind of front it
+ * has meanwhile. A thread past its end has no cache and is served block by block.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_CACHE_THREAD_H
 #define PRAIRIE_CACHE_THREAD_H
 
 #include "counting.h"
-#include "large_cache.h"
 
-/* When the process starts. */
-void threads_start(void);
 /* Gives the calling thread a cache; `off`: which shall hold no blocks. NULL: no memory. */
 struct front *thread_attach(bool off);
 
@@ -51,19 +45,5 @@ bool threads_harden(void);
 void threads_hold_up_to(unsigned class_index);
 /* The calling thread does, which has a cache; beyond that it holds none. */
 void thread_hold_up_to(unsigned class_index);
-
-
-/* Of the pointer to the first cache, for readers of another process. */
-const void *threads_list_address(void);
-
-extern PRIVATE struct lock threads_lock;
-extern PRIVATE struct cache *first_cache; /* under threads_lock: of those in use or abandoned */
-/* In the child of a fork, where the other threads are not. */
-void threads_forget_others(void);
-
-/* Calls `visit` for each cache with blocks, under the list's lock. Owners may be changing them.
- * Returns the numbers that no thread has any more, as of the same moment. */
-struct large_cache_numbers threads_visit(void (*visit)(const struct cache *cache, void *context),
-                                         void *context);
 
 #endif

@@ -12,7 +12,7 @@
 #include "../arenas/arena_set.h"
 #include "../cache/explicit_cache.h"
 #include "../cache/quarantine.h"
-#include "../cache/thread.h"
+#include "../cache/cache_list.h"
 #include "../slabs/slab.h"
 #include "../space/foreign.h"
 
@@ -353,7 +353,7 @@ void zone_set_roots(void)
         .meta = (vm_address_t)&meta,
         .arenas = (vm_address_t)arenas,
         .arena_end = (vm_address_t)&arena_end,
-        .caches = (vm_address_t)threads_list_address(),
+        .caches = (vm_address_t)cache_list_address(),
         .explicit_caches = (vm_address_t)explicit_cache_table_address(),
         .foreign_order = (vm_address_t)foreign_order_address(),
         .foreign_count = (vm_address_t)foreign_count_address(),

@@ -7,6 +7,7 @@
 #include "../arenas/manual.h"
 #include "../arenas/sparse.h"
 #include "../base/options.h"
+#include "../cache/cache_list.h"
 #include "../cache/explicit_cache.h"
 #include "../cache/quarantine.h"
 #include "../guard/fill.h"
@@ -141,7 +142,7 @@ static void forget_others(void)
 {
     lock_fork_ends();
     life.forks = 0; /* those around this one are the parent's */
-    threads_forget_others();
+    cache_list_forget_others();
     arenas_forget_calls();
     explicit_cache_forget_busy();
     decay_forget_thread();
@@ -176,7 +177,7 @@ static bool start_once(void)
     slabs_start();
     arenas_start(cores);
     decay_start();
-    threads_start();
+    cache_list_start();
     shortage_start();
     __atomic_store_n(&life.started, true, __ATOMIC_RELEASE);
     return true;

@@ -5,6 +5,7 @@
 
 #include "../arenas/decay.h"
 #include "../arenas/manual.h"
+#include "../cache/cache_list.h"
 #include "../cache/explicit_cache.h"
 #include "../cache/large_cache.h"
 #include "../cache/quarantine.h"

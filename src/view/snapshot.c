@@ -6,6 +6,7 @@
 
 #include "../arenas/decay.h"
 #include "../arenas/manual.h"
+#include "../cache/cache_list.h"
 #include "../cache/explicit_cache.h"
 #include "../cache/large_cache.h"
 #include "../cache/quarantine.h"
@@ -330,7 +331,7 @@ static void count_all(struct count *count)
     struct large_cache_numbers before;
 
     count_arenas(count);
-    before = threads_visit(count_cache, count);
+    before = cache_list_visit(count_cache, count);
     count->cached_large.takes += before.takes;
     count->cached_large.staggered += before.staggered;
     count->is_explicit = true;

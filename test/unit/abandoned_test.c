@@ -22,7 +22,7 @@ static void see(const struct cache *cache, void *unused)
 static unsigned count_abandoned(void)
 {
     abandoned_seen = in_use_seen = 0;
-    (void)threads_visit(see, NULL);
+    (void)cache_list_visit(see, NULL);
     return abandoned_seen;
 }
 

@@ -271,7 +271,7 @@ static void a_child_counts_its_own_alone(void **state)
     for (unsigned round = 0; round < 20; round++)
         burst(cache, class_index, burst_of_wide(class_index));
     assert_int_not_equal(cached_wide_bytes, 0);
-    threads_forget_others();
+    cache_list_forget_others();
     assert_int_equal(cached_wide_bytes, 0);
     cache_drain_all(cache);
     burst(cache, class_index, 1); /* whatever it counts now, others are not refused */

@@ -30,6 +30,7 @@
 #include "base/port.h"
 #include "base/units.h"
 #include "cache/cache.h"
+#include "cache/cache_list.h"
 #include "cache/counting.h"
 #include "cache/explicit_cache.h"
 #include "cache/front.h"

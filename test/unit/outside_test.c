@@ -61,7 +61,7 @@ static void the_note_leads_to_every_root(void **state)
         { "arena_hops", &arena_hops },
         { "past_arenas", &past_arenas },
         { "threads_lock", &threads_lock },
-        { "first_cache", threads_list_address() },
+        { "first_cache", cache_list_address() },
         { "explicit_cache_end", &explicit_cache_end },
         { "explicit_caches", explicit_cache_table_address() },
         { "large_cache_takes_before", &large_cache_takes_before },

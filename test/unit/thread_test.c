@@ -21,7 +21,7 @@ static unsigned caches_in_use(void)
 {
     visited = 0;
     mine_visited = false;
-    (void)threads_visit(visit_one, thread_front()->cache);
+    (void)cache_list_visit(visit_one, thread_front()->cache);
     return visited;
 }
 
@@ -371,7 +371,7 @@ static uint32_t has_forked; /* atomic */
 static void fork_to_child(enum fake_call kind)
 {
     if (kind != FAKE_WAIT || RELAXED_LOAD(has_forked)) return;
-    threads_forget_others();
+    cache_list_forget_others();
     RELAXED_STORE(has_forked, 1u);
 }
 

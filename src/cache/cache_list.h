@@ -1,0 +1,60 @@
+/* cache_list.h - the caches of all threads, by what becomes of them when their threads end.
+ *
+ *      in use --> abandoned, with blocks (abandoned.h) --> drained --> in use by the next thread
+ *
+ * The list has those in use and abandoned ones. A thread that begins takes the one that was
+ * abandoned last, else one that was drained, else a new one. `first_cache` is the list's, linked by
+ * next and previous.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef PRAIRIE_CACHE_CACHE_LIST_H
+#define PRAIRIE_CACHE_CACHE_LIST_H
+
+#include "large_cache.h"
+
+extern PRIVATE struct lock threads_lock;
+extern PRIVATE struct cache *first_cache; /* under threads_lock */
+
+/* When the process starts. */
+void cache_list_start(void);
+
+/* One that is there for the calling thread: its own that it had already, when it is the first of
+ * all, else one that another thread left. NULL: a new one must be made. */
+struct cache *cache_list_take(void);
+/* A new one is the calling thread's. Under threads_lock. */
+void cache_list_add(struct cache *cache);
+/* Is it the first thread of all? That keeps its cache as long as the process lives, if need be. */
+bool cache_list_knows_first_thread(void);
+
+/* How often this process began as a child. A signal handler of a thread that ends may fork: since
+ * that was another number, neither list nor count knows of its cache. */
+extern PRIVATE unsigned forks_to_child; /* atomic */
+INLINE bool cache_list_forgot(unsigned forks) { return forks != RELAXED_LOAD(forks_to_child); }
+
+/* The thread of a cache ends, which began to when there had been so many forks. With the blocks;
+ * false: it has too many, or enough caches were abandoned. */
+bool cache_list_abandon(struct cache *cache, unsigned forks);
+/* Drained. */
+void cache_list_leave(struct cache *cache, unsigned forks);
+/* Drains abandoned ones; as abandoned_take_to_drain says, which. False: there were none. */
+bool cache_list_drain_abandoned(enum clear_what what);
+
+/* Has the list no other one? NULL: none at all. Under threads_lock. */
+INLINE bool cache_list_is_only(const struct cache *cache)
+{
+    return first_cache == cache && (cache == NULL || cache->next == NULL);
+}
+/* The only one makes way for a new one, and those that are drained are given back. Under
+ * threads_lock. */
+void cache_list_replace_only(const struct cache *old, struct cache *fresh);
+
+/* Calls `visit` for each cache with blocks, under the list's lock. Owners may be changing them.
+ * Returns the numbers that no thread has any more, as of the same moment. */
+struct large_cache_numbers cache_list_visit(void (*visit)(const struct cache *cache, void *context),
+                                            void *context);
+/* Of the pointer to the first cache, for readers of another process. */
+const void *cache_list_address(void);
+/* In the child of a fork, where the other threads are not. */
+void cache_list_forget_others(void);
+
+#endif
