@@ -468,26 +468,13 @@ class arena_resource : public std::pmr::memory_resource
 };
 
 /* The same for memory that only grows until release(): what is given back before stays. */
-class monotonic_arena_resource : public std::pmr::memory_resource
+class monotonic_arena_resource : public arena_resource
 {
   public:
-    explicit monotonic_arena_resource(threads who = threads::any) : arena_(who) {}
-
-    void release() noexcept { arena_.reset(); }
-    arena &from() noexcept { return arena_; }
+    using arena_resource::arena_resource;
 
   private:
-    void *do_allocate(std::size_t bytes, std::size_t align) override
-    {
-        return arena_.allocate(bytes, align);
-    }
     void do_deallocate(void *, std::size_t, std::size_t) override {}
-    bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override
-    {
-        return this == &other;
-    }
-
-    arena arena_;
 };
 
 #endif
