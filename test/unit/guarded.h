@@ -13,6 +13,30 @@ static inline void start_pool(unsigned cells)
     assert_true(guarded_start(cells));
 }
 
+/* Of the n-th site. */
+static inline char *take_of(unsigned site, size_t size, size_t align)
+{
+    struct guarded_trace taken = { .thread = 1, .depth = 1, .return_address = { 4096 + site } };
+
+    return guarded_take(size, align, class_of_size(size), &taken);
+}
+
+static inline void give(const char *block)
+{
+    struct guarded_trace given = { .thread = 2, .depth = 1, .return_address = { 4711 } };
+
+    assert_true(guarded_give(block, &given));
+}
+
+static inline bool is_beside_guards(const char *block)
+{
+    const char *page = (const char *)round_down((uintptr_t)block, page_bytes());
+
+    return fake_is_committed(page, page_bytes())
+        && !fake_is_committed(page - page_bytes(), page_bytes())
+        && !fake_is_committed(page + page_bytes(), page_bytes());
+}
+
 static inline void guard_from_now(void)
 {
     fake_watch_faults();

@@ -120,6 +120,17 @@ static inline struct arena *hooked_arena(void)
     return arena;
 }
 
+/* A manual one, of a process that has started. */
+static inline struct arena *new_arena(void)
+{
+    struct arena *arena;
+
+    prairie_free(prairie_malloc(1));
+    arena = arena_create();
+    assert_non_null(arena);
+    return arena;
+}
+
 static inline size_t allocated_bytes(void)
 {
     struct prairie_stats stats = { .struct_bytes = sizeof stats };
