@@ -254,7 +254,7 @@ struct arena *arena_of_block(unsigned class_index, const void *block)
     const struct slab *slab = slab_of(block, class_index);
 
     if (likely(slab != NULL)) return arenas[slab->arena];
-    if (block != NULL && !stray_is(block, class_index)) misplaced(block);
+    if (block != NULL && stray_class(block) != class_index) misplaced(block);
     return NULL; /* M3 */
 }
 

@@ -444,15 +444,6 @@ bool guarded_holds(const void *address)
         && (size_t)((const char *)address - cell->block) < class_bytes[cell->class_index];
 }
 
-unsigned guarded_class(const void *pointer)
-{
-    unsigned cell;
-
-    if (!stray_pool_has(pointer) || stray_page_of(pointer) % 2 == 0) return 0;
-    cell = (unsigned)(stray_page_of(pointer) / 2);
-    return RELAXED_LOAD(strays.block[cell]) == pointer ? RELAXED_LOAD(strays.class_index[cell]) : 0;
-}
-
 void guarded_set_size(const void *block, size_t size)
 {
     unsigned number;

@@ -97,8 +97,6 @@ bool guarded_let_pass(const void *address);
 
 /* Does it lie in a block that is held? */
 bool guarded_holds(const void *address);
-/* The class of the block that begins there; 0: none that is held does. */
-unsigned guarded_class(const void *pointer);
 
 /* A block that is held has another size now. */
 void guarded_set_size(const void *block, size_t size);

@@ -165,7 +165,7 @@ enum pointer_kind guarded_pointer_kind(const void *pointer)
 /* What moves is freed at once. */
 void guarded_note_size(const void *block, size_t size)
 {
-    size_t bytes = class_bytes[guarded_class(block)];
+    size_t bytes = class_bytes[stray_class(block)];
 
     if (size <= SMALL_BYTES_MAX
         && (bytes == class_bytes[class_of_size(size)] || is_resized_from(size, bytes)))

@@ -64,7 +64,7 @@ size_t pointer_bytes(enum pointer_kind kind, const void *pointer, uint32_t page)
     case POINTER_LARGE: return large_bytes(page);
     case POINTER_SAMPLED: return sampled_bytes(page);
     case POINTER_HARDENED: return hardened_bytes(pointer, page);
-    case POINTER_GUARDED: return class_bytes[guarded_class(pointer)];
+    case POINTER_GUARDED: return class_bytes[stray_class(pointer)];
     default: return 0;
     }
 }
@@ -235,8 +235,7 @@ void misuse_check_told(const void *pointer, size_t size, size_t wanted)
     if (pointer == NULL) return;
     misuse_check("free", pointer);
     if (unlikely(hardening.is_on)) return hardened_expect_bytes(pointer, size);
-    if (stray_pool_has(pointer) && guarded_class(pointer) == 0)
-        return; /* the free itself says so */
+    if (stray_pool_has(pointer) && stray_class(pointer) == 0) return; /* the free itself says so */
     usable = prairie_usable_size(pointer);
     if (wanted > SMALL_BYTES_MAX && is_block_state(page_record(page)->state))
         wanted = large_bytes_for(page, size);

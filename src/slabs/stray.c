@@ -7,21 +7,21 @@ struct strays strays SPARSE;
 
 static uint64_t bit_of_cell(unsigned cell) { return (uint64_t)1 << (cell % 64); }
 
-bool stray_is(const void *block, unsigned class_index)
+unsigned stray_class(const void *pointer)
 {
     size_t page;
 
-    if (!stray_pool_has(block)) return false;
-    page = stray_page_of(block);
-    return page % 2 != 0 && RELAXED_LOAD(strays.block[page / 2]) == block
-        && RELAXED_LOAD(strays.class_index[page / 2]) == class_index;
+    if (!stray_pool_has(pointer)) return 0;
+    page = stray_page_of(pointer);
+    if (page % 2 == 0 || RELAXED_LOAD(strays.block[page / 2]) != pointer) return 0;
+    return RELAXED_LOAD(strays.class_index[page / 2]);
 }
 
 bool stray_put(const void *block, unsigned class_index)
 {
     unsigned cell;
 
-    if (!stray_is(block, class_index)) return false;
+    if (stray_class(block) != class_index) return false;
     cell = (unsigned)(stray_page_of(block) / 2);
     return (__atomic_fetch_or(&strays.came[cell / 64], bit_of_cell(cell), __ATOMIC_RELAXED)
             & bit_of_cell(cell))

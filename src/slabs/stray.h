@@ -38,8 +38,8 @@ INLINE size_t stray_page_of(const void *address)
     return ((uintptr_t)address - (uintptr_t)strays.first) >> space.page_shift;
 }
 
-/* Is it a block of the class that is out? */
-bool stray_is(const void *block, unsigned class_index);
+/* The class of the guarded block that is out and begins there; 0: none does. */
+unsigned stray_class(const void *pointer);
 /* Notes it. False: it is none, or it was noted already. */
 bool stray_put(const void *block, unsigned class_index);
 /* Whether the cell's block was noted; it no longer is. */

@@ -41,7 +41,7 @@ static void take(unsigned slot)
     held[slot].base = base;
     held[slot].size = size;
     held[slot].class_size = class_bytes[class_index];
-    assert_int_equal(guarded_class(base), class_index);
+    assert_int_equal(stray_class(base), class_index);
 }
 
 static void give(unsigned slot)

@@ -33,18 +33,18 @@ static void only_the_block_that_is_out_is_one(void **state)
     static int elsewhere;
 
     (void)state;
-    assert_false(stray_is(&elsewhere, CLASS)); /* no pool yet */
+    assert_int_equal(stray_class(&elsewhere), 0); /* no pool yet */
     start_pool();
-    assert_false(stray_is(&elsewhere, CLASS));
-    assert_true(stray_is(block_of(0), CLASS));
-    assert_true(stray_is(block_of(CELLS - 1), CLASS));
-    assert_false(stray_is(block_of(1), CLASS + 1));
-    assert_false(stray_is(block_of(1) + 16, CLASS));
-    assert_false(stray_is(block_of(1) - os_page_bytes(), CLASS)); /* on a guard */
-    assert_false(stray_is(pool - 1, CLASS));
-    assert_false(stray_is(pool + strays.bytes, CLASS));
+    assert_int_equal(stray_class(&elsewhere), 0);
+    assert_int_equal(stray_class(block_of(0)), CLASS);
+    assert_int_equal(stray_class(block_of(CELLS - 1)), CLASS);
+    assert_false(stray_put(block_of(1), CLASS + 1));
+    assert_int_equal(stray_class(block_of(1) + 16), 0);
+    assert_int_equal(stray_class(block_of(1) - os_page_bytes()), 0); /* on a guard */
+    assert_int_equal(stray_class(pool - 1), 0);
+    assert_int_equal(stray_class(pool + strays.bytes), 0);
     strays.block[1] = NULL;
-    assert_false(stray_is(pool + 3 * os_page_bytes(), CLASS));
+    assert_int_equal(stray_class(pool + 3 * os_page_bytes()), 0);
 }
 
 static void each_is_noted_and_fetched_once(void **state)

@@ -14,6 +14,7 @@
 #define options_parse_first prairie_own_options_parse_first
 #define page_address_beyond_first prairie_own_page_address_beyond_first
 #define page_at_beyond_first prairie_own_page_at_beyond_first
+#define stray_class prairie_own_stray_class
 #define thread_slot prairie_own_thread_slot
 #endif
 #define abandoned_bytes prairie_own_abandoned_bytes
@@ -233,7 +234,6 @@
 #define front_empty prairie_own_front_empty
 #define guarded_access_words prairie_own_guarded_access_words
 #define guarded_check prairie_own_guarded_check
-#define guarded_class prairie_own_guarded_class
 #define guarded_count prairie_own_guarded_count
 #define guarded_end_watch prairie_own_guarded_end_watch
 #define guarded_find prairie_own_guarded_find
@@ -760,7 +760,6 @@
 #define stock_return_unneeded prairie_own_stock_return_unneeded
 #define stock_take prairie_own_stock_take
 #define stray_fetch prairie_own_stray_fetch
-#define stray_is prairie_own_stray_is
 #define stray_put prairie_own_stray_put
 #define strays prairie_own_strays
 #define supplied_add prairie_own_supplied_add
