@@ -280,33 +280,27 @@ PUBLIC void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t align,
 
 /* What free and the sized free do, but for a block's door in a hardened process. */
 
-/* `size` SIZE_MAX: it is not told. False: another way must be taken. */
-static bool given_hardened(struct front *front, void *block, size_t size, enum hardened_door door)
-{
-    return front->kind == FRONT_HARDENED && hardened_give(front, block, size, door);
-}
-
 /* Of a block that comes by a slower way. In a hardened process it is looked at once: by what takes
- * it, or, false, its door here, and the rest by the way that must be taken. */
-INLINE bool given_if_hardened(void *block, size_t size, enum hardened_door door)
+ * it, or, false, its door here, and the rest by the way that must be taken. `size` SIZE_MAX: it is
+ * not told. */
+INLINE bool given_if_hardened(struct front *front, void *block, size_t size,
+                              enum hardened_door door)
 {
     if (likely(!hardening.is_on)) return false;
-    if (given_hardened(thread_front(), block, size, door)) return true;
+    if (front->kind == FRONT_HARDENED && hardened_give(front, block, size, door)) return true;
     hardened_check_door(block, door);
     return false;
 }
 
 NOINLINE static void delete_missed(struct front *front, void *block)
 {
-    if (given_hardened(front, block, SIZE_MAX, DOOR_NEW)) return;
-    hardened_expect_door(block, DOOR_NEW);
+    if (given_if_hardened(front, block, SIZE_MAX, DOOR_NEW)) return;
     free_missed(front, block);
 }
 
 NOINLINE static void delete_array_missed(struct front *front, void *block)
 {
-    if (given_hardened(front, block, SIZE_MAX, DOOR_NEW_ARRAY)) return;
-    hardened_expect_door(block, DOOR_NEW_ARRAY);
+    if (given_if_hardened(front, block, SIZE_MAX, DOOR_NEW_ARRAY)) return;
     free_missed(front, block);
 }
 
@@ -356,15 +350,14 @@ static bool program_deletes_array(void *block)
 NOINLINE static void delete_sized_other(void *block, size_t size)
 {
     if (unlikely(program_deletes(block))) return;
-    if (given_if_hardened(block, size, DOOR_NEW)) return;
+    if (given_if_hardened(thread_front(), block, size, DOOR_NEW)) return;
     prairie_free_sized(block, size);
 }
 
 NOINLINE static void delete_sized_overflow(struct front *front, void *block, size_t size)
 {
     if (unlikely(program_deletes(block))) return;
-    if (given_hardened(front, block, size, DOOR_NEW)) return;
-    hardened_expect_door(block, DOOR_NEW);
+    if (given_if_hardened(front, block, size, DOOR_NEW)) return;
     free_sized_overflow(front, block, size);
 }
 
@@ -384,15 +377,14 @@ PUBLIC void _ZdlPvm(void *block, size_t size)
 NOINLINE static void delete_array_sized_other(void *block, size_t size)
 {
     if (unlikely(program_deletes_array(block))) return;
-    if (given_if_hardened(block, size, DOOR_NEW_ARRAY)) return;
+    if (given_if_hardened(thread_front(), block, size, DOOR_NEW_ARRAY)) return;
     prairie_free_sized(block, size);
 }
 
 NOINLINE static void delete_array_sized_overflow(struct front *front, void *block, size_t size)
 {
     if (unlikely(program_deletes_array(block))) return;
-    if (given_hardened(front, block, size, DOOR_NEW_ARRAY)) return;
-    hardened_expect_door(block, DOOR_NEW_ARRAY);
+    if (given_if_hardened(front, block, size, DOOR_NEW_ARRAY)) return;
     free_sized_overflow(front, block, size);
 }
 
@@ -416,10 +408,10 @@ PUBLIC void _ZdlPvRKSt9nothrow_t(void *block, const struct nothrow *nothrow)
     _ZdlPv(block);
 }
 
-/* The alignment says nothing that the address does not. `size` as in given_hardened. */
+/* The alignment says nothing that the address does not. `size` as in given_if_hardened. */
 static void delete_aligned(void *block, size_t size, enum hardened_door door)
 {
-    if (given_if_hardened(block, size, door)) return;
+    if (given_if_hardened(thread_front(), block, size, door)) return;
     if (size != SIZE_MAX) hardened_expect_bytes(block, size);
     prairie_free(block);
 }

@@ -42,9 +42,5 @@ INLINE void hardened_expect_bytes(const void *block, size_t size)
  * done, and nothing at all to a block that is not hardened. */
 void hardened_set_door(void *block, enum hardened_door door);
 void hardened_check_door(void *block, enum hardened_door door);
-INLINE void hardened_expect_door(void *block, enum hardened_door door)
-{
-    if (unlikely(hardening.is_on)) hardened_check_door(block, door);
-}
 
 #endif
