@@ -282,7 +282,7 @@ void hardened_free(struct front *front, void *block)
     if (!give_by_mark(front, block, SIZE_MAX, DOOR_MALLOC)) hardened_free_any(front, block);
 }
 
-void hardened_end_large(struct cache *cache, void *block, uint32_t page)
+void hardened_free_large(struct cache *cache, void *block, uint32_t page)
 {
     hardened_expect_same(block, hardened_check("free", block, page), DOOR_MALLOC);
     hardened_large_end(cache, block, page);

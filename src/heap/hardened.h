@@ -11,8 +11,8 @@
  *
  * H1  a small block of a hardened slab that the program does not hold reads as zero, mark and all
  * H2  the record of a large one's last page has its slack in bin.next, and in bin.previous its
- *     door, and RUN_GUARDED if that page is guarded. The records of its other pages are as R3 says; so is
- *     the last one's after the free, but RUN_GUARDED stays while the run waits
+ *     door, and RUN_GUARDED if that page is guarded. The records of its other pages are as R3 says;
+ *     so is the last one's after the free, but RUN_GUARDED stays while the run waits
  * Blocks that were given out before the process was hardened, sampled ones, vast ones, those that
  * are large and of manual arenas, and those of size 0 are as in any other process.
  * SPDX-License-Identifier: MIT
@@ -93,9 +93,8 @@ bool hardened_give(struct front *front, void *block, size_t size, enum hardened_
 /* Now and then: aborts if blocks that wait in the cache's quarantine were written to. */
 void hardened_look(struct cache *cache, unsigned class_index);
 
-/* A large one of that page, of an address of kind POINTER_HARDENED, is looked at as hardened_check
- * does, and of the door of malloc; then it is no longer the program's: it has no contents, and goes
- * to the quarantine of the cache, or past it. NULL: to none. */
-void hardened_end_large(struct cache *cache, void *block, uint32_t page);
+/* free of a large one of that page, at an address of kind POINTER_HARDENED: aborts as
+ * hardened_check, then ends it (hardened_large_end). */
+void hardened_free_large(struct cache *cache, void *block, uint32_t page);
 
 #endif

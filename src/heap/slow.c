@@ -374,7 +374,7 @@ COLD void free_unmarked(struct front *front, void *block)
 
     if (kind == POINTER_HARDENED) {
         count_bytes_given(front, large_bytes(page));
-        hardened_end_large(front->cache, block, page);
+        hardened_free_large(front->cache, block, page);
         return;
     }
     count_bytes_given(front, pointer_bytes(kind, block, page));

@@ -11,6 +11,7 @@
 #define arena_first prairie_own_arena_first
 #define cache_drain_first prairie_own_cache_drain_first
 #define cache_use_first prairie_own_cache_use_first
+#define hardened_free_large prairie_own_hardened_free_large
 #define options_parse_first prairie_own_options_parse_first
 #define page_address_beyond_first prairie_own_page_address_beyond_first
 #define page_at_beyond_first prairie_own_page_at_beyond_first
@@ -264,7 +265,6 @@
 #define hardened_check_bytes prairie_own_hardened_check_bytes
 #define hardened_check_door prairie_own_hardened_check_door
 #define hardened_check_small prairie_own_hardened_check_small
-#define hardened_end_large prairie_own_hardened_end_large
 #define hardened_free prairie_own_hardened_free
 #define hardened_free_any prairie_own_hardened_free_any
 #define hardened_give prairie_own_hardened_give
