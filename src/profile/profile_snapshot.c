@@ -44,7 +44,7 @@ size_t profile_snapshot_mapping_of(const struct profile_snapshot *snapshot, uint
  * code. */
 static void cut_stacks(struct profile_snapshot *snapshot)
 {
-    if (snapshot->mapping_count == 0 || snapshot->mapping_count == SHOT_MAPPINGS_MAX) return;
+    if (snapshot->mapping_count == 0 || snapshot->mapping_count == PROFILE_MAPPINGS_MAX) return;
     for (size_t i = 0; i < snapshot->site_count; i++) {
         struct profile_snapshot_site *site = &snapshot->site[i];
         uint32_t depth = 0;
@@ -68,8 +68,8 @@ static bool get_memory(struct profile_snapshot *snapshot)
     snapshot->address_room = totals.addresses + (size_t)SITES_SPARE * UNWIND_DEPTH_MAX;
     bytes = snapshot->site_room * sizeof *snapshot->site
           + snapshot->address_room * 2 * sizeof *snapshot->address
-          + SHOT_MAPPINGS_MAX * sizeof *snapshot->mapping + sizeof *snapshot->out
-          + SHOT_PATHS_BYTES;
+          + PROFILE_MAPPINGS_MAX * sizeof *snapshot->mapping + sizeof *snapshot->out
+          + PROFILE_PATHS_BYTES;
     snapshot->memory = os_reserve(round_up(bytes, os_page_bytes()), os_page_bytes());
     if (snapshot->memory.base == NULL) return false;
     if (!os_commit(snapshot->memory)) {
@@ -80,7 +80,7 @@ static bool get_memory(struct profile_snapshot *snapshot)
     snapshot->address = (uintptr_t *)(snapshot->site + snapshot->site_room);
     snapshot->sorted = snapshot->address + snapshot->address_room;
     snapshot->mapping = (struct os_code *)(snapshot->sorted + snapshot->address_room);
-    snapshot->out = (struct profile_out *)(snapshot->mapping + SHOT_MAPPINGS_MAX);
+    snapshot->out = (struct profile_out *)(snapshot->mapping + PROFILE_MAPPINGS_MAX);
     snapshot->paths = (char *)(snapshot->out + 1);
     return true;
 }
@@ -95,7 +95,7 @@ bool profile_snapshot_take(struct profile_snapshot *snapshot)
         return false;
     }
     snapshot->mapping_count =
-        os_code_read(snapshot->mapping, SHOT_MAPPINGS_MAX, snapshot->paths, SHOT_PATHS_BYTES);
+        os_code_read(snapshot->mapping, PROFILE_MAPPINGS_MAX, snapshot->paths, PROFILE_PATHS_BYTES);
     cut_stacks(snapshot);
     return true;
 }

@@ -19,7 +19,7 @@ struct profile_snapshot_site {
     uint32_t name;
 };
 
-enum { SHOT_MAPPINGS_MAX = 2048, SHOT_PATHS_BYTES = 128 * 1024 };
+enum { PROFILE_MAPPINGS_MAX = 2048, PROFILE_PATHS_BYTES = 128 * 1024 };
 
 struct profile_snapshot {
     struct os_range memory;

@@ -93,7 +93,7 @@ static void a_stack_goes_as_far_as_its_calls_are_code(void **state)
 static void without_all_mappings_stacks_stay_whole(void **state)
 {
     static const uintptr_t stack[] = { 5, 6, 7 };
-    static struct os_code code[SHOT_MAPPINGS_MAX + 1];
+    static struct os_code code[PROFILE_MAPPINGS_MAX + 1];
     struct profile_snapshot snapshot;
 
     (void)state;
@@ -103,12 +103,12 @@ static void without_all_mappings_stacks_stay_whole(void **state)
         code[i] =
             (struct os_code){ .start = LOW + 2 * i * 4096, .limit = LOW + (2 * i + 1) * 4096 };
     for (size_t count = 0; count <= ARRAY_COUNT(code); count++) {
-        if (count > 1 && count < SHOT_MAPPINGS_MAX - 1) continue;
+        if (count > 1 && count < PROFILE_MAPPINGS_MAX - 1) continue;
         fake_code(code, count);
         assert_true(profile_snapshot_take(&snapshot));
         assert_int_equal(snapshot.site_count, 1);
         assert_int_equal(snapshot.site[0].depth,
-                         count == 0 || count >= SHOT_MAPPINGS_MAX ? ARRAY_COUNT(stack) : 0);
+                         count == 0 || count >= PROFILE_MAPPINGS_MAX ? ARRAY_COUNT(stack) : 0);
         os_release(snapshot.memory);
     }
 }
