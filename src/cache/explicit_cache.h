@@ -41,7 +41,7 @@ extern PRIVATE struct cache *explicit_caches[EXPLICIT_CACHE_COUNT_MAX];
 extern PRIVATE unsigned explicit_cache_end; /* under it: no number at or above was given */
 void explicit_cache_visit(void (*visit)(const struct cache *cache, void *context), void *context);
 /* In the child of a fork: those that were being used lose their blocks, also when it was by the
- * thread that forks, within a hook. */
+ * thread that forks, within a hook. What the others' wide magazines can hold is counted anew. */
 void explicit_cache_forget_busy(void);
 
 #endif

@@ -9,7 +9,7 @@
 /* Every new thread has a front of that kind. */
 static bool threads_are_sampled SEALED;  /* atomic, written under threads_lock */
 static bool threads_are_hardened SEALED; /* atomic */
-static bool unsampled_at_birth;          /* atomic */
+static bool sampled_at_birth = true;     /* atomic */
 
 /* ---- the end ---- */
 
@@ -170,11 +170,11 @@ static struct cache *make_cache(void)
 static struct front *front_for(struct cache *cache)
 {
     if (!RELAXED_LOAD(threads_are_sampled)) return &cache->front;
-    return counting_begin_sampled(cache, !RELAXED_LOAD(unsampled_at_birth));
+    return counting_begin_sampled(cache, RELAXED_LOAD(sampled_at_birth));
 }
 
-void threads_sampling_init(bool sampled) { RELAXED_STORE(unsampled_at_birth, !sampled); }
-bool threads_sampling_at_birth(void) { return !RELAXED_LOAD(unsampled_at_birth); }
+void threads_sampling_init(bool sampled) { RELAXED_STORE(sampled_at_birth, sampled); }
+bool threads_sampling_at_birth(void) { return RELAXED_LOAD(sampled_at_birth); }
 
 struct front *thread_attach(bool off)
 {

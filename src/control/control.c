@@ -215,13 +215,10 @@ static int give_old(struct control_call *call)
 
     if (!control_is_read(call)) return 0;
     fits = *call->old_length < bytes ? *call->old_length : bytes;
-    if (*call->old_length != bytes) {
-        __builtin_memcpy(call->old_buffer, &call->old, fits);
-        *call->old_length = fits;
-        return EINVAL;
-    }
-    __builtin_memcpy(call->old_buffer, &call->old, bytes);
-    return 0;
+    __builtin_memcpy(call->old_buffer, &call->old, fits);
+    if (*call->old_length == bytes) return 0;
+    *call->old_length = fits;
+    return EINVAL;
 }
 
 /* For leaves that must be read, in full. */

@@ -86,7 +86,6 @@ struct column {
 #define COLUMNS(columns) columns, ARRAY_COUNT(columns)
 enum { SHARE = 255 }; /* for rate_columns: thousandths, as a fraction */
 
-
 static const struct column lock_columns[] = {
     { "n_lock_ops", 16, 8, LOCK_AT(taken) },        { "n_waiting", 16, 8, LOCK_AT(waits) },
     { "n_spin_acq", 16, 8, LOCK_AT(spins) },        { "n_owner_switch", 16, 8, NOWHERE },
@@ -310,7 +309,7 @@ static void print_flow(struct report *report, struct figures *figures, const cha
 static void print_as_text(struct report *report, struct figures *figures,
                           const struct snapshot_arena *arena)
 {
-    static const struct figures unset; /* is muzzy */
+    static const struct figures unset; /* nothing is muzzy */
 
     report_print(report,
                  "assigned threads: %" PRIu64 "\nuptime: %" PRIu64 "\ndss allocation precedence: ",

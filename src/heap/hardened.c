@@ -19,6 +19,7 @@
 struct hardening hardening SEALED;
 
 enum { LOOKS_AT_ONCE = 2, WIPED_IN_PLACE_MAX = 128 };
+
 bool hardened_start(void)
 {
     uint64_t random = os_random();
@@ -179,14 +180,18 @@ INLINE void put_wiped(struct cache *cache, unsigned class_index, void *block)
         cache_put(cache, class_index, other);
 }
 
+/* H1 */
+INLINE void wipe(void *block, size_t class_size)
+{
+    __builtin_memset(block, 0, class_size - HARDENED_MARK_BYTES);
+    mark_write(block, class_size, 0);
+}
+
 /* It was looked at, and is no longer the program's: it has no contents, and goes to the quarantine,
  * or past it. */
 static NOINLINE void wipe_and_put(struct cache *cache, unsigned class_index, void *block)
 {
-    size_t class_size = class_bytes[class_index];
-
-    __builtin_memset(block, 0, class_size - HARDENED_MARK_BYTES);
-    mark_write(block, class_size, 0);
+    wipe(block, class_bytes[class_index]);
     put_wiped(cache, class_index, block);
 }
 
@@ -203,10 +208,7 @@ static NOINLINE void wipe_few_and_put(struct cache *cache, unsigned class_index,
 /* Of a manual arena, or of a thread without a cache. */
 static NOINLINE void wipe_and_send_home(unsigned class_index, void *block)
 {
-    size_t class_size = class_bytes[class_index];
-
-    __builtin_memset(block, 0, class_size - HARDENED_MARK_BYTES);
-    mark_write(block, class_size, 0);
+    wipe(block, class_bytes[class_index]);
     free_home(class_index, block);
 }
 

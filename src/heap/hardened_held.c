@@ -1,5 +1,5 @@
-/* hardened_held.c - blocks that the program holds: is all of them whole, their sizes, another size in
- * place, and the doors they came by.
+/* hardened_held.c - blocks that the program holds: whether all of them is whole, their sizes,
+ * another size in place, and the doors they came by.
  * SPDX-License-Identifier: MIT
  */
 #include "hardened_held.h"

@@ -172,8 +172,8 @@ static void *move_large(void *block, uint32_t page, size_t size)
     return moved;
 }
 
-/* What begins behind the start of its page, and grows to where pages are moved rather than bytes, is
- * copied once, so that they can be from then on. */
+/* What begins behind the start of its page, and grows to where pages are moved rather than bytes,
+ * is copied once, so that they can be from then on. */
 static bool is_to_leave(uint32_t page, size_t size)
 {
     return size >= REMAP_BYTES_MIN && size > large_bytes(page)

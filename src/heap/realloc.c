@@ -98,8 +98,8 @@ INLINE bool are_bytes_of_class(size_t bytes)
 }
 
 /* Jumped to, so that the caller of realloc is the first in the stack of a sample. A sampled block
- * with the bytes of a class is resized as if it were in a slab. One that is not sampled and large by
- * its alignment moves: it may be staggered. */
+ * with the bytes of a class is resized as if it were in a slab. One that is not sampled and large
+ * by its alignment moves: it may be staggered. */
 static NOINLINE void *resize_by_kind(void *block, size_t size)
 {
     uint32_t page;

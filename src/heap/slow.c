@@ -155,8 +155,8 @@ static NOINLINE void *take_hardened(struct front *front, const struct alloc_requ
     void *block = hardened_take_waiting(front, &wider);
 
     if (block == NULL) block = take(front, &wider);
-    /* What waits counts as used. It has left before a small block is refused (thread_may_try_again);
-     * a mapping is refused before that. */
+    /* What waits counts as used. It has left before a small block is refused
+     * (thread_may_try_again); a mapping is refused before that. */
     if (unlikely(block == NULL) && wider.class_index == 0 && front->cache != NULL
         && front->cache->front.quarantine != 0) {
         thread_flush();
@@ -240,7 +240,7 @@ void *alloc_here(size_t size, size_t align, bool zero)
         struct alloc_request request = {
             .size = size, .align = align, .class_index = class_of_request(size, align), .zero = zero
         };
-        request.frame = FRAME_HERE();
+        request.frame = FRAME_HERE(); /* last: an instruction less than with alloc_request */
         block = alloc_missed(&request);
         FRAME_LASTS();
     }

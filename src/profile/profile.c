@@ -209,8 +209,8 @@ static void set_period(unsigned lg_sample)
     sampler_set_period((uint64_t)1 << lg_sample);
 }
 
-/* In this order a dump that has begun weighs what it counts as it was drawn. What another thread draws
- * between the two weighs wrongly. */
+/* In this order a dump that has begun weighs what it counts as it was drawn. What another thread
+ * draws between the two weighs wrongly. */
 void profile_reset(unsigned lg_sample)
 {
     samples_reset();

@@ -152,11 +152,9 @@ static READS_UNLOCKED void count_cache(const struct cache *cache, void *context)
 {
     struct count *count = context;
     const struct arena *home = RELAXED_LOAD(cache->arena);
-    unsigned index = home != NULL ? home->index : 0;
-    struct snapshot_arena *into = place_of(count, 0);
+    struct snapshot_arena *into = home != NULL ? place_of(count, home->index) : NULL;
 
-    if (index != 0 && count->arenas != NULL && place_of(count, index) != NULL)
-        into = place_of(count, index);
+    if (into == NULL) into = place_of(count, 0);
     if (!count->is_explicit && !cache_is_abandoned(cache)) into->threads++;
     large_cache_add_numbers(cache, &count->cached_large);
     if (unlikely(RELAXED_LOAD(cache->front.quarantine) != 0)) count_quarantine(count, into, cache);

@@ -11,11 +11,9 @@
 #define arena_first prairie_own_arena_first
 #define cache_drain_first prairie_own_cache_drain_first
 #define cache_use_first prairie_own_cache_use_first
-#define hardened_free_large prairie_own_hardened_free_large
 #define options_parse_first prairie_own_options_parse_first
 #define page_address_beyond_first prairie_own_page_address_beyond_first
 #define page_at_beyond_first prairie_own_page_at_beyond_first
-#define stray_class prairie_own_stray_class
 #define thread_slot prairie_own_thread_slot
 #endif
 #define abandoned_bytes prairie_own_abandoned_bytes
@@ -267,6 +265,7 @@
 #define hardened_check_small prairie_own_hardened_check_small
 #define hardened_free prairie_own_hardened_free
 #define hardened_free_any prairie_own_hardened_free_any
+#define hardened_free_large prairie_own_hardened_free_large
 #define hardened_give prairie_own_hardened_give
 #define hardened_held_bytes prairie_own_hardened_held_bytes
 #define hardened_large_begin prairie_own_hardened_large_begin
@@ -759,6 +758,7 @@
 #define stock_return prairie_own_stock_return
 #define stock_return_unneeded prairie_own_stock_return_unneeded
 #define stock_take prairie_own_stock_take
+#define stray_class prairie_own_stray_class
 #define stray_fetch prairie_own_stray_fetch
 #define stray_put prairie_own_stray_put
 #define strays prairie_own_strays
