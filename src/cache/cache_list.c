@@ -95,10 +95,7 @@ void cache_list_add(struct cache *cache)
     }
 }
 
-bool cache_list_knows_first_thread(void)
-{
-    return RELAXED_LOAD(oldest_thread) == port_thread_mark();
-}
+bool thread_is_first(void) { return RELAXED_LOAD(oldest_thread) == port_thread_mark(); }
 
 /* ---- a thread ends ---- */
 

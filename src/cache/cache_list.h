@@ -1,10 +1,10 @@
 /* cache_list.h - the caches of all threads, by what becomes of them when their threads end.
  *
- *      in use --> abandoned, with blocks (abandoned.h) --> drained --> in use by the next thread
+ *      in use --> abandoned, with its blocks (abandoned.h) --> in use by the next thread
+ *      in use or abandoned --> drained, and in no list ------> the same
  *
- * The list has those in use and abandoned ones. A thread that begins takes the one that was
- * abandoned last, else one that was drained, else a new one. `first_cache` is the list's, linked by
- * next and previous.
+ * The list, which `first_cache` begins, has those in use and abandoned ones. A thread that begins
+ * takes the one that was abandoned last, else one that was drained, else a new one.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_CACHE_CACHE_LIST_H
@@ -23,20 +23,21 @@ void cache_list_start(void);
 struct cache *cache_list_take(void);
 /* A new one is the calling thread's. Under threads_lock. */
 void cache_list_add(struct cache *cache);
-/* Is it the first thread of all? That keeps its cache as long as the process lives, if need be. */
-bool cache_list_knows_first_thread(void);
+/* Is the calling thread the first of all? That one keeps its cache as long as the process lives, if
+ * need be. */
+bool thread_is_first(void);
 
-/* How often this process began as a child. A signal handler of a thread that ends may fork: since
- * that was another number, neither list nor count knows of its cache. */
+/* How often this process began as a child. A thread that ends may fork in a signal handler: in the
+ * child the number is another one, and neither list nor count knows of the cache. */
 extern PRIVATE unsigned forks_to_child; /* atomic */
 INLINE bool cache_list_forgot(unsigned forks) { return forks != RELAXED_LOAD(forks_to_child); }
 
-/* The thread of a cache ends, which began to when there had been so many forks. With the blocks;
- * false: it has too many, or enough caches were abandoned. */
+/* The thread of a cache ends, and `forks` is what forks_to_child was when it began to. The cache is
+ * abandoned with its blocks; false: it has too many, or enough caches were abandoned. */
 bool cache_list_abandon(struct cache *cache, unsigned forks);
-/* Drained. */
+/* The same of one that is drained. */
 void cache_list_leave(struct cache *cache, unsigned forks);
-/* Drains abandoned ones; as abandoned_take_to_drain says, which. False: there were none. */
+/* Drains those that abandoned_take_to_drain names. False: there were none. */
 bool cache_list_drain_abandoned(enum clear_what what);
 
 /* Has the list no other one? NULL: none at all. Under threads_lock. */

@@ -60,6 +60,8 @@ static void thread_end(void)
     (void)decay_after_return();
 }
 
+/* ---- the kind of its front ---- */
+
 /* The record goes under the lock, because the statistics read it. */
 static void keep_no_runs(struct cache *cache)
 {
@@ -144,6 +146,8 @@ void thread_cache_on(void)
     aim(cache);
 }
 
+/* ---- the beginning ---- */
+
 /* False: not of the kind that threads have by now. */
 static bool add_made(struct cache *cache, bool is_sampled)
 {
@@ -192,9 +196,11 @@ struct front *thread_attach(bool off)
     }
     thread_front_set(front); /* before the hook, which may allocate */
     /* Of whose end nobody tells us, the cache would be lost with it: it lives as after its end. */
-    if (unlikely(!os_thread_end_hook(thread_end)) && !cache_list_knows_first_thread()) thread_end();
+    if (unlikely(!os_thread_end_hook(thread_end)) && !thread_is_first()) thread_end();
     return thread_front();
 }
+
+/* ---- all calls are seen: the thread's, or those of a sampled or hardened process ---- */
 
 struct counting_front *thread_count_calls(void)
 {
@@ -306,6 +312,8 @@ bool threads_harden(void)
     RELAXED_STORE(threads_are_hardened, true);
     return true;
 }
+
+/* ---- its arena ---- */
 
 struct arena *thread_arena(void)
 {

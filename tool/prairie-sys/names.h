@@ -14,6 +14,7 @@
 #define options_parse_first prairie_own_options_parse_first
 #define page_address_beyond_first prairie_own_page_address_beyond_first
 #define page_at_beyond_first prairie_own_page_at_beyond_first
+#define thread_is_first prairie_own_thread_is_first
 #define thread_slot prairie_own_thread_slot
 #endif
 #define abandoned_bytes prairie_own_abandoned_bytes
@@ -84,7 +85,6 @@
 #define cache_list_address prairie_own_cache_list_address
 #define cache_list_drain_abandoned prairie_own_cache_list_drain_abandoned
 #define cache_list_forget_others prairie_own_cache_list_forget_others
-#define cache_list_knows_first_thread prairie_own_cache_list_knows_first_thread
 #define cache_list_leave prairie_own_cache_list_leave
 #define cache_list_replace_only prairie_own_cache_list_replace_only
 #define cache_list_start prairie_own_cache_list_start
