@@ -16,6 +16,26 @@ static inline void sample_from_now(uint64_t period)
     assert_true(sampling_start(UNWIND_DEPTH_MAX));
 }
 
+static inline size_t any_size(void)
+{
+    static const size_t bounds[] = { 64, 1024, 14336, 60000 };
+
+    return random_below(bounds[random_below(ARRAY_COUNT(bounds))]);
+}
+
+static inline void *take_somehow(size_t size)
+{
+    void *block = NULL;
+
+    switch (random_below(5)) {
+    case 0: return prairie_calloc(1, size);
+    case 1: return prairie_aligned_alloc(64, size);
+    case 2: return prairie_realloc(NULL, max_size(size, 1));
+    case 3: return prairie_posix_memalign(&block, 16, size) == 0 ? block : NULL;
+    default: return prairie_malloc(size);
+    }
+}
+
 struct estimate {
     double blocks, bytes, variance; /* of bytes */
     uint64_t live, taken;
