@@ -1,5 +1,5 @@
-/* jemalloc_hooks_test.c - arenas whose memory hooks supply, through the control names, with jemalloc's
- * answers. */
+/* jemalloc_hooks_test.c - arenas whose memory hooks supply, through the control names, with
+ * jemalloc's answers. */
 /* SPDX-License-Identifier: MIT */
 #include "arenas.h"
 

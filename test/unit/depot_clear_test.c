@@ -1,4 +1,5 @@
-/* depot_clear_test.c - what nobody needs leaves depots and stocks again: all of it, or by halves. */
+/* depot_clear_test.c - what nobody needs leaves depots and stocks again: all of it, or by
+ * halves. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 

@@ -1,5 +1,5 @@
-/* guarded_strays_test.c - sized frees while guarded blocks are watched, and strays that they put into
- * magazines. */
+/* guarded_strays_test.c - sized frees while guarded blocks are watched, and strays that they put
+ * into magazines. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 

@@ -1,5 +1,5 @@
-/* totals_test.c - what a thread took and gave back is counted, and sampled, whether it may hold blocks
- * or not. */
+/* totals_test.c - what a thread took and gave back is counted, and sampled, whether it may hold
+ * blocks or not. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
