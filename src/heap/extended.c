@@ -220,7 +220,7 @@ PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
     size_t bytes = prairie_nallocx(size, flags), old_bytes;
     void *resized;
 
-    if (CHECKED) misuse_check("realloc", block);
+    if (CHECKED) misuse_check(CALL_REALLOC, block);
     if (unlikely(bytes == 0)) return refuse_memory();
     if (unlikely(block == NULL)) return prairie_mallocx(size, flags);
     old_bytes = prairie_usable_size(block);
@@ -241,7 +241,7 @@ PUBLIC size_t prairie_xallocx(void *block, size_t size, size_t extra, int flags)
 {
     size_t old_bytes, bytes, most;
 
-    if (CHECKED) misuse_check("realloc", block);
+    if (CHECKED) misuse_check(CALL_REALLOC, block);
     old_bytes = prairie_usable_size(block);
     if (__builtin_add_overflow(size, extra, &most) || most > LARGE_BYTES_MAX)
         most = LARGE_BYTES_MAX;

@@ -139,7 +139,7 @@ static COLD void put_none(void *block, const void *frame)
 
     if (kind != POINTER_FOREIGN && guarded_goes_on()) return;
     if (is_told) port_abort();
-    misuse_abort("free", kind, block);
+    misuse_abort(CALL_FREE, kind, block);
 }
 
 void guarded_put(void *block)

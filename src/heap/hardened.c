@@ -257,7 +257,7 @@ static NOINLINE bool give_by_slab(struct front *front, void *block, size_t size,
     slab = slab_record(page_record(page)->slab);
     class_index = slab->class_index;
     class_size = class_bytes[class_index];
-    mark = hardened_check_small("free", block, slab, &slab_shape[class_index]);
+    mark = hardened_check_small(CALL_FREE, block, slab, &slab_shape[class_index]);
     hardened_expect_same(block, door_of(mark), door);
     if (size != SIZE_MAX && class_size - HARDENED_MARK_BYTES - slack_of(mark) != max_size(size, 1))
         misuse_wrong_size(block);
@@ -286,6 +286,6 @@ void hardened_free(struct front *front, void *block)
 
 void hardened_free_large(struct cache *cache, void *block, uint32_t page)
 {
-    hardened_expect_same(block, hardened_check("free", block, page), DOOR_MALLOC);
+    hardened_expect_same(block, hardened_check(CALL_FREE, block, page), DOOR_MALLOC);
     hardened_large_end(cache, block, page);
 }

@@ -9,9 +9,9 @@
 #include "large.h"
 #include "marks.h"
 
-NORETURN static COLD void tell_mark(const char *verb, const void *block, uint64_t mark)
+NORETURN static COLD void tell_mark(enum misused_call call, const void *block, uint64_t mark)
 {
-    if (mark == 0) misuse_abort(verb, POINTER_FREED, block);
+    if (mark == 0) misuse_abort(call, POINTER_FREED, block);
     fatal_address("write past the end of a block", block);
 }
 
@@ -28,29 +28,29 @@ INLINE void check_before(const struct slab *slab, const char *block, size_t clas
         fatal_address("write before the start of a block", block);
 }
 
-uint64_t hardened_check_small(const char *verb, const char *block, const struct slab *slab,
+uint64_t hardened_check_small(enum misused_call call, const char *block, const struct slab *slab,
                               const struct slab_shape *shape)
 {
     size_t class_size = shape->block_bytes, room = class_size - HARDENED_MARK_BYTES, slack;
     uint64_t mark;
 
     if (unlikely(!slab_offset_is_block(shape, (uintptr_t)block - (uintptr_t)slab->base)))
-        misuse_abort(verb, POINTER_INTERIOR, block);
+        misuse_abort(call, POINTER_INTERIOR, block);
     mark = mark_read(block, class_size);
     slack = slack_of(mark);
-    if (unlikely(!is_mark(block, mark)) || unlikely(slack > room)) tell_mark(verb, block, mark);
+    if (unlikely(!is_mark(block, mark)) || unlikely(slack > room)) tell_mark(call, block, mark);
     if (unlikely(!canaries_are_whole(block + room, slack)))
         fatal_address("write past the end of a block", block);
     check_before(slab, block, class_size);
     return mark;
 }
 
-enum hardened_door hardened_check(const char *verb, const void *block, uint32_t page)
+enum hardened_door hardened_check(enum misused_call call, const void *block, uint32_t page)
 {
     const struct page *record = page_record(page);
 
     if (record->class_at == 0) return hardened_large_check(block, page);
-    return door_of(hardened_check_small(verb, block, slab_record(record->slab),
+    return door_of(hardened_check_small(call, block, slab_record(record->slab),
                                         &slab_shape[class_of_offset(record->class_at)]));
 }
 
@@ -66,7 +66,7 @@ static size_t size_of(const void *block, uint32_t page)
 
 size_t hardened_bytes(const void *block, uint32_t page)
 {
-    (void)hardened_check("malloc_usable_size", block, page);
+    (void)hardened_check(CALL_USABLE_SIZE, block, page);
     return size_of(block, page);
 }
 
@@ -80,7 +80,7 @@ size_t hardened_held_bytes(const void *block, uint32_t page)
     if (class_index == 0) return size_of(block, page);
     mark = mark_read(block, class_bytes[class_index]);
     if (mark == 0) return 0;
-    if (!is_mark(block, mark)) tell_mark("malloc_usable_size", block, mark);
+    if (!is_mark(block, mark)) tell_mark(CALL_USABLE_SIZE, block, mark);
     return size_of(block, page);
 }
 
@@ -102,7 +102,7 @@ static size_t marked_room_for(size_t size)
 
 bool hardened_resize(void *block, uint32_t page, size_t size, size_t *old_bytes)
 {
-    enum hardened_door door = hardened_check("realloc", block, page);
+    enum hardened_door door = hardened_check(CALL_REALLOC, block, page);
     unsigned class_index = class_of_offset(page_record(page)->class_at);
     size_t room = class_index != 0 ? (size_t)class_bytes[class_index] - HARDENED_MARK_BYTES
                                    : hardened_large_room(page);
@@ -124,7 +124,7 @@ void hardened_check_bytes(const void *block, size_t size)
     uint32_t page;
 
     if (block == NULL || pointer_kind(block, &page) != POINTER_HARDENED) return;
-    (void)hardened_check("free", block, page);
+    (void)hardened_check(CALL_FREE, block, page);
     if (size_of(block, page) != max_size(size, 1)) misuse_wrong_size(block);
 }
 
@@ -157,6 +157,6 @@ void hardened_check_door(void *block, enum hardened_door door)
     uint32_t page;
 
     if (block == NULL || pointer_kind(block, &page) != POINTER_HARDENED) return;
-    hardened_expect_same(block, hardened_check("free", block, page), door);
+    hardened_expect_same(block, hardened_check(CALL_FREE, block, page), door);
     write_door(block, page, DOOR_MALLOC);
 }

@@ -10,7 +10,7 @@
 #include "../base/fatal.h"
 
 /* The mark of a small block of that slab, whose class has that shape. Aborts as hardened_check. */
-uint64_t hardened_check_small(const char *verb, const char *block, const struct slab *slab,
+uint64_t hardened_check_small(enum misused_call call, const char *block, const struct slab *slab,
                               const struct slab_shape *shape);
 
 /* Below, `page` is that of an address of kind POINTER_HARDENED. */
@@ -21,8 +21,8 @@ size_t hardened_bytes(const void *block, uint32_t page);
  * Aborts if its mark was written to. */
 size_t hardened_held_bytes(const void *block, uint32_t page);
 /* Aborts unless it is a block that the program holds, whose mark, canaries and neighbour's mark are
- * whole. `verb` as in misuse_abort. Returns its door. */
-enum hardened_door hardened_check(const char *verb, const void *block, uint32_t page);
+ * whole. Returns its door. */
+enum hardened_door hardened_check(enum misused_call call, const void *block, uint32_t page);
 INLINE void hardened_expect_same(const void *block, enum hardened_door door,
                                  enum hardened_door wanted)
 {

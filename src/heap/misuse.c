@@ -69,9 +69,9 @@ size_t pointer_bytes(enum pointer_kind kind, const void *pointer, uint32_t page)
     }
 }
 
-static const char *wording(const char *verb, enum pointer_kind kind)
+static const char *wording(enum misused_call call, enum pointer_kind kind)
 {
-    static const char *const words[3][3] = {
+    static const char *const words[][MISUSED_CALL_COUNT] = {
         { "double free", "realloc of a freed pointer", "malloc_usable_size of a freed pointer" },
         { "free of a foreign pointer", "realloc of a foreign pointer",
           "malloc_usable_size of a foreign pointer" },
@@ -80,25 +80,25 @@ static const char *wording(const char *verb, enum pointer_kind kind)
     };
     unsigned row = kind == POINTER_FREED ? 0 : kind == POINTER_FOREIGN ? 1 : 2;
 
-    return words[row][verb[0] == 'f' ? 0 : verb[0] == 'r' ? 1 : 2];
+    return words[row][call];
 }
 
-void misuse_abort(const char *verb, enum pointer_kind kind, const void *pointer)
+void misuse_abort(enum misused_call call, enum pointer_kind kind, const void *pointer)
 {
-    if (stray_pool_has(pointer) && guarded_tell_misuse(wording(verb, kind), pointer, FRAME_HERE()))
+    if (stray_pool_has(pointer) && guarded_tell_misuse(wording(call, kind), pointer, FRAME_HERE()))
         port_abort();
-    fatal_address(wording(verb, kind), pointer);
+    fatal_address(wording(call, kind), pointer);
 }
 
-size_t other_bytes(const char *verb, enum pointer_kind kind, const void *pointer)
+size_t other_bytes(enum misused_call call, enum pointer_kind kind, const void *pointer)
 {
     size_t bytes = kind == POINTER_FOREIGN ? os_other_bytes(pointer) : SIZE_MAX;
 
     if (kind == POINTER_ZERO_SIZE) return 0;
     if (likely(bytes != SIZE_MAX)) return bytes;
     if (kind == POINTER_FOREIGN || !stray_pool_has(pointer) || !guarded_goes_on())
-        misuse_abort(verb, kind, pointer);
-    (void)guarded_tell_misuse(wording(verb, kind), pointer, FRAME_HERE());
+        misuse_abort(call, kind, pointer);
+    (void)guarded_tell_misuse(wording(call, kind), pointer, FRAME_HERE());
     return 0;
 }
 
@@ -107,7 +107,7 @@ void free_other(enum pointer_kind kind, void *pointer)
     if (kind == POINTER_ZERO_SIZE ? zero_size_put(pointer)
                                   : kind == POINTER_FOREIGN && os_other_free(pointer))
         return;
-    misuse_abort("free", kind == POINTER_ZERO_SIZE ? POINTER_FREED : kind, pointer);
+    misuse_abort(CALL_FREE, kind == POINTER_ZERO_SIZE ? POINTER_FREED : kind, pointer);
 }
 
 void misuse_wrong_size(const void *pointer)
@@ -143,11 +143,11 @@ READS_UNLOCKED void misuse_check_moved(const void *pointer, unsigned class_index
     unsigned index = slab_quotient_index(slab_quotient(shape, offset));
     const struct cache *cache = thread_front()->cache;
 
-    if (!slab_offset_is_block(shape, offset)) misuse_abort("realloc", POINTER_INTERIOR, pointer);
+    if (!slab_offset_is_block(shape, offset)) misuse_abort(CALL_REALLOC, POINTER_INTERIOR, pointer);
     if ((cache != NULL
          && magazine_has_lately(&cache->front.magazine[class_index], pointer, MOVED_LOOKS))
         || (slab != NULL && slab_has_free(slab, index)))
-        misuse_abort("realloc", POINTER_FREED, pointer);
+        misuse_abort(CALL_REALLOC, POINTER_FREED, pointer);
 }
 
 void misuse_check_end(void)
@@ -166,14 +166,14 @@ struct held {
 
 /* The bit that says whether the program holds a small block; aborts when the pointer is not at a
  * block's start. */
-static struct held held_bit(const char *verb, const void *pointer, uint32_t page)
+static struct held held_bit(enum misused_call call, const void *pointer, uint32_t page)
 {
     struct slab *slab = slab_record(page_record(page)->slab);
     const struct slab_shape *shape = &slab_shape[slab->class_index];
     uintptr_t offset = (uintptr_t)pointer - (uintptr_t)slab->base;
     unsigned index = slab_quotient_index(slab_quotient(shape, offset));
 
-    if (!slab_offset_is_block(shape, offset)) misuse_abort(verb, POINTER_INTERIOR, pointer);
+    if (!slab_offset_is_block(shape, offset)) misuse_abort(call, POINTER_INTERIOR, pointer);
     return (struct held){ slab_held_word(slab, index), (uint64_t)1 << (index % 64) };
 }
 
@@ -184,7 +184,7 @@ void *misuse_note_take(void *block)
     struct held held;
 
     if (block == NULL || pointer_kind(block, &page) != POINTER_SMALL) return block;
-    held = held_bit("free", block, page);
+    held = held_bit(CALL_FREE, block, page);
     if (__atomic_fetch_or(held.word, held.bit, __ATOMIC_RELAXED) & held.bit)
         fatal_address("broken invariant: a block was handed out twice", block);
     return block;
@@ -192,7 +192,7 @@ void *misuse_note_take(void *block)
 
 /* The same of a block that the program should hold; no word: of NULL, and of one that is not small.
  * Aborts for anything else. */
-static struct held held_by_program(const char *verb, const void *pointer)
+static struct held held_by_program(enum misused_call call, const void *pointer)
 {
     struct held held = { NULL, 0 };
     uint32_t page;
@@ -203,28 +203,31 @@ static struct held held_by_program(const char *verb, const void *pointer)
     kind = pointer_kind(pointer, &page);
     if (kind == POINTER_LARGE || kind == POINTER_SAMPLED) return held;
     if (kind == POINTER_HARDENED) {
-        (void)hardened_check(verb, pointer, page);
+        (void)hardened_check(call, pointer, page);
         return held;
     }
     if (kind != POINTER_SMALL) {
-        (void)other_bytes(verb, kind, pointer);
+        (void)other_bytes(call, kind, pointer);
         return held;
     }
-    held = held_bit(verb, pointer, page);
+    held = held_bit(call, pointer, page);
     if (!(__atomic_load_n(held.word, __ATOMIC_RELAXED) & held.bit))
-        misuse_abort(verb, POINTER_FREED, pointer);
+        misuse_abort(call, POINTER_FREED, pointer);
     return held;
 }
 
-void misuse_check(const char *verb, const void *pointer) { (void)held_by_program(verb, pointer); }
+void misuse_check(enum misused_call call, const void *pointer)
+{
+    (void)held_by_program(call, pointer);
+}
 
 void misuse_note_free(const void *pointer)
 {
-    struct held held = held_by_program("free", pointer);
+    struct held held = held_by_program(CALL_FREE, pointer);
 
     if (held.word != NULL
         && !(__atomic_fetch_and(held.word, ~held.bit, __ATOMIC_RELAXED) & held.bit))
-        misuse_abort("free", POINTER_FREED, pointer);
+        misuse_abort(CALL_FREE, POINTER_FREED, pointer);
 }
 
 void misuse_check_told(const void *pointer, size_t size, size_t wanted)
@@ -233,7 +236,7 @@ void misuse_check_told(const void *pointer, size_t size, size_t wanted)
     size_t usable;
 
     if (pointer == NULL) return;
-    misuse_check("free", pointer);
+    misuse_check(CALL_FREE, pointer);
     if (unlikely(hardening.is_on)) return hardened_expect_bytes(pointer, size);
     if (stray_pool_has(pointer) && stray_class(pointer) == 0) return; /* the free itself says so */
     usable = prairie_usable_size(pointer);

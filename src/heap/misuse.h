@@ -43,18 +43,22 @@ INLINE unsigned class_at(const void *address)
     return class_of_offset(class_map_at(address) % OFFSET_FOR_FREES);
 }
 
-/* One line on stderr, and abort. `verb` is "free", "realloc" or "malloc_usable_size". */
-NORETURN COLD void misuse_abort(const char *verb, enum pointer_kind kind, const void *pointer);
+/* What a wrong pointer came with, for the words about it. */
+enum misused_call { CALL_FREE, CALL_REALLOC, CALL_USABLE_SIZE, MISUSED_CALL_COUNT };
+
+/* One line on stderr, and abort. */
+NORETURN COLD void misuse_abort(enum misused_call call, enum pointer_kind kind,
+                                const void *pointer);
 
 /* What has no bytes of ours may be of size 0, or another heap's, which was there before prairie
  * (os.h); if it is not, misuse_abort. */
 COLD void free_other(enum pointer_kind kind, void *pointer);
-COLD size_t other_bytes(const char *verb, enum pointer_kind kind, const void *pointer);
+COLD size_t other_bytes(enum misused_call call, enum pointer_kind kind, const void *pointer);
 
 /* In the checking flavours: a block goes to the program. NULL: none does. Returns its argument. */
 void *misuse_note_take(void *block);
 /* A pointer comes back, and everything that can be known about it is looked at. */
-void misuse_check(const char *verb, const void *pointer);
+void misuse_check(enum misused_call call, const void *pointer);
 void misuse_note_free(const void *pointer);
 void misuse_check_size(const void *pointer, size_t size);
 /* The same where `wanted` bytes serve that size. */

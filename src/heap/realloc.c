@@ -110,7 +110,7 @@ static NOINLINE void *resize_by_kind(void *block, size_t size)
     if (unlikely(kind == POINTER_HARDENED)) return resize_hardened(block, page, size);
     old_bytes = pointer_bytes(kind, block, page);
     if (unlikely(old_bytes == 0))
-        return move_block(block, other_bytes("realloc", kind, block), size);
+        return move_block(block, other_bytes(CALL_REALLOC, kind, block), size);
     if (kind == POINTER_GUARDED) guarded_note_size(block, size);
     if (kind != POINTER_LARGE && are_bytes_of_class(old_bytes))
         return resize_small(block, class_of_size(old_bytes), size);
@@ -149,7 +149,7 @@ PUBLIC void *prairie_realloc(void *block, size_t size)
 {
     unsigned class_index;
 
-    if (CHECKED) misuse_check("realloc", block);
+    if (CHECKED) misuse_check(CALL_REALLOC, block);
     if (unlikely(block == NULL)) return prairie_malloc(size);
     if (unlikely(size == 0)) return resize_to_zero(block);
     class_index = class_at(block);
@@ -171,10 +171,10 @@ PUBLIC size_t prairie_usable_size(const void *block)
     enum pointer_kind kind;
     uint32_t page;
 
-    if (CHECKED) misuse_check("malloc_usable_size", block);
+    if (CHECKED) misuse_check(CALL_USABLE_SIZE, block);
     if (likely(bytes != 0)) return bytes;
     if (block == NULL) return 0;
     kind = pointer_kind(block, &page);
     bytes = pointer_bytes(kind, block, page);
-    return likely(bytes != 0) ? bytes : other_bytes("malloc_usable_size", kind, block);
+    return likely(bytes != 0) ? bytes : other_bytes(CALL_USABLE_SIZE, kind, block);
 }
