@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """python -m prairie run [OPTION ...] SCRIPT [ARGUMENT ...]    runs a script on prairie; `-m MODULE` and `-c CODE` too
 python -m prairie path                                       the library, for LD_PRELOAD
 
@@ -7,8 +8,6 @@ Options of run:
     --hardened           hardened mode
     --option KEY:VALUE   any option of prairie (MALLOC_CONF)
     --keep-pools         leave objects of up to 512 bytes to Python's own pools
-
-SPDX-License-Identifier: MIT
 """
 import os
 import runpy
@@ -21,7 +20,7 @@ STAGE = "PRAIRIE_PYTHON_STAGE"
 
 
 def usage():
-    print(__doc__, file=sys.stderr)
+    print(__doc__, end="", file=sys.stderr)
     return 2
 
 

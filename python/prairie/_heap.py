@@ -165,7 +165,13 @@ class memory:  # pylint: disable=invalid-name
 def profile(file):
     """Writes who holds memory now, as far as it was sampled: the process must have begun with `prof:true`, as with
     `python -m prairie run --profile`."""
-    mallctl("prof.dump", os.fsencode(file))
+    try:
+        mallctl("prof.dump", os.fsencode(file))
+    except OSError as error:
+        if error.errno == errno.ENOENT:
+            raise RuntimeError("this process takes no samples: start it with `python -m prairie run --profile PREFIX`, or "
+                               "with prof:true in MALLOC_CONF") from None
+        raise OSError(error.errno, "the profile was not written", os.fspath(file)) from None
 
 
 def profile_on(number=signal.SIGUSR2, prefix="prairie"):

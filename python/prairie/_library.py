@@ -11,7 +11,7 @@ class NotServing(RuntimeError):
 
     def __init__(self):
         super().__init__("this process does not allocate from prairie: start it with `python -m prairie run`, or with "
-                         "LD_PRELOAD=$(python -m prairie path)")
+                         "LD_PRELOAD=$(python -m prairie path) PYTHONMALLOC=malloc")
 
 
 def library_path():

@@ -14,3 +14,8 @@ first = open(files[0], encoding="ascii").readline()
 assert first.startswith("heap_v2/"), first
 prairie.profile("by_hand.heap")
 assert os.path.getsize("by_hand.heap") > 100
+try:
+    prairie.profile("nowhere/by_hand.heap")
+    raise AssertionError
+except OSError as error:
+    assert error.filename == "nowhere/by_hand.heap" and "not written" in str(error), error

@@ -35,6 +35,12 @@ try:
 except OSError as error:
     assert error.filename == "no.such.name"
 
+try:
+    prairie.profile("unsampled.heap")
+    raise AssertionError
+except RuntimeError as error:
+    assert "prof:true" in str(error), error
+
 with prairie.memory() as used:
     kept = bytearray(5_000_000)
     for _ in range(10):
