@@ -114,6 +114,17 @@ static bool write_file(const struct profile_snapshot *snapshot, const char *path
     return out_close(snapshot->out);
 }
 
+/* Who calls for a dump is answered. One of the others is told of: the next would fail as well. */
+static NOINLINE void tell_not_written(const char *path)
+{
+    struct report line = { .write = report_to_error };
+
+    if (profile.failure_told) return;
+    profile.failure_told = true;
+    report_print(&line, "prairie: profile not written: %s\n", path);
+    report_flush(&line);
+}
+
 static bool leaks_are_wanted(void)
 {
     return option_is_set(OPTION_PROF_LEAK) || option_is_set(OPTION_PROF_LEAK_ERROR);
@@ -138,6 +149,7 @@ static bool dump(const char *path, char reason, bool *leaks)
         if (tells_leaks) *leaks = report_leaks(&snapshot);
         os_release(snapshot.memory);
     }
+    if (writes && !written && reason != 'm') tell_not_written(path);
     end_turn();
     if (written) sampling_tell_dumped(path);
     return written;

@@ -14,6 +14,7 @@
 struct profile {
     bool on;           /* constant once the program runs */
     bool gdump;        /* atomic */
+    bool failure_told; /* by the one who dumps: a file that nobody called for was not written */
     uint8_t lg_sample; /* atomic */
     uintptr_t dumping; /* atomic: the mark of the thread that dumps; 0: none */
     uint64_t dumps;    /* by the one who dumps, of all reasons */

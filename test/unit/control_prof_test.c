@@ -420,6 +420,23 @@ static void each_reason_has_numbers_of_its_own(void **state)
     expect_dumped(".2.m1.heap");
 }
 
+/* A dump that somebody called for answers with an error, and says nothing. */
+static void of_files_that_nobody_called_for_one_failure_is_told(void **state)
+{
+    bool on = true;
+
+    (void)state;
+    start_profile();
+    assert_int_equal(write_text("prof.prefix", "nowhere/p"), 0);
+    assert_int_equal(control_by_name("prof.dump", NULL, NULL, NULL, 0), EFAULT);
+    assert_string_equal(fake_error_text(), "");
+    assert_int_equal(control_by_name("prof.gdump", NULL, NULL, &on, sizeof on), 0);
+    for (unsigned i = 0; i < 3; i++) assert_non_null(prairie_malloc(32 * MiB));
+    assert_true(profile.peak_dumps > 1);
+    assert_non_null(strstr(fake_error_text(), "prairie: profile not written: nowhere/p."));
+    assert_null(strstr(strstr(fake_error_text(), ".u0.heap\n") + 1, "prairie:"));
+}
+
 /* Half of a prefix would name a file that nobody meant. */
 static void a_prefix_waits_for_a_dump(void **state)
 {
@@ -447,4 +464,5 @@ UNIT_MAIN(UNIT_TEST(a_thread_has_the_name_it_was_given),
           UNIT_TEST(a_file_that_is_full_is_told), UNIT_TEST(hooks_are_what_they_were_set_to),
           UNIT_TEST(of_two_that_chain_hooks_none_is_lost),
           UNIT_TEST(a_dump_may_switch_the_cache_on), UNIT_TEST(each_reason_has_numbers_of_its_own),
+          UNIT_TEST(of_files_that_nobody_called_for_one_failure_is_told),
           UNIT_TEST(a_prefix_waits_for_a_dump))
