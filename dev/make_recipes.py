@@ -162,13 +162,13 @@ def gain(result):
     if result["name"] == "rust":
         return gain_of_crates(result)
     by = result["prairie_by"]
-    lines = [f"On prairie, by what it was before: {all_of(by[BEFORE])}."]
+    lines = [f"On prairie, relative to before: {all_of(by[BEFORE])}."]
     if by.get("jemalloc", {}).get("rounds"):
         label = result["allocators"]["jemalloc"]
-        lines.append(f"By {label} preloaded: {all_of(by['jemalloc'])}.")
+        lines.append(f"Relative to {label} preloaded: {all_of(by['jemalloc'])}.")
     for name, figures in result.get("variants_by_before", {}).items():
         label = result["allocators"][name].removesuffix(result["allocators"][SUBJECT].removeprefix(SUBJECT))
-        lines.append(f"With {label}, by what it was before: {all_of(figures)}.")
+        lines.append(f"With {label}, relative to before: {all_of(figures)}.")
     lines.append("Ratios of the server's figures, below 1 is a gain: "
                  f"median of {by[BEFORE]['rounds']} rounds in turns, with the lowest and the highest.")
     lines.append(f"{result['version']}: {result['what']}. {where(result)}")
