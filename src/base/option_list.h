@@ -34,8 +34,8 @@ OPTION(
     "`opt.background_thread` reads true only where somebody asked for it.")
 OPTION(NARENAS, UNSIGNED, OBEYED, "narenas", 0, 0, UINT32_MAX, "",
        "How many arenas there may be, at most 256; 0 or `default` means one for each core the "
-       "program may use. Then threads share no more of them than their control group has cores' "
-       "time for, but two at least.")
+       "program may use. Then, under a control group's limit on processor time, threads share as "
+       "many of them as the limit has cores, and two at least.")
 OPTION(PERCPU_ARENA, CHOICE, OBEYED, "percpu_arena", 0, 0, 2, "disabled\0percpu\0phycpu\0",
        "`percpu`: take the arena of the core a thread runs on each time it needs one; `phycpu`: "
        "core n and core n + half of all cores share one, as the two threads of a processor's core "
@@ -86,9 +86,9 @@ OPTION(GUARD_SAMPLE, UNSIGNED, OBEYED, "guard_sample", 1024, 0, 16384, "",
        "[Guarded blocks](errors.md#guarded-blocks): one is due after so many refills of a thread's "
        "magazines, on average; 0: there are none.")
 OPTION(GUARD_INTERVAL, UNSIGNED, OBEYED, "guard_interval", 20, 0, 3600000, "",
-       "Milliseconds that lie between two guarded blocks at least.")
+       "The least time between two guarded blocks, in milliseconds.")
 OPTION(GUARD_CELLS, UNSIGNED, OBEYED, "guard_cells", 64, 1, 256, "",
-       "How many guarded blocks there can be, those included that came back and are still watched.")
+       "How many guarded blocks there can be, including freed ones that are still watched.")
 OPTION(GUARD_RECOVER, BOOL, OBEYED, "guard_recover", 0, 0, 1, "",
        "`true`: what goes wrong with a guarded block is reported, once for each block, and the "
        "program goes on.")
