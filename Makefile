@@ -44,7 +44,7 @@ lint: ## check format, floors, words, warnings, and style (which only warns)
 format: ## rewrite all C files in our format
 	@dev/check_format.sh --rewrite
 
-count: ## compare instructions, loads, stores, branches and locks with the committed tables
+count: ## compare instructions, loads, stores, branches and locks with the committed tables; RENEW=1 writes those of now
 	@dev/count
 
 micro: ## compare allocators on small patterns of calls; ARGS go to dev/micro
