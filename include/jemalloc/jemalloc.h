@@ -159,8 +159,10 @@ extern "C" {
 #define je_malloc_conf_2_conf_harder JEMALLOC_RENAME(ma, lloc_conf_2_conf_harder)
 #endif
 
-/* The standard's functions keep the declarations of the C library where they have its names. */
-#if defined(JEMALLOC_MANGLE_PREFIX) || defined(JEMALLOC_NO_RENAME)
+/* The standard's functions keep the declarations of the C library where they have its names. In
+ * strict modes of C, such as -std=c11, it hides some of them. */
+#if defined(JEMALLOC_MANGLE_PREFIX) || defined(JEMALLOC_NO_RENAME) \
+    || (defined(__STRICT_ANSI__) && !defined(__cplusplus))
 JEMALLOC_EXPORT void *je_malloc(size_t size) JEMALLOC_CXX_THROW JEMALLOC_ALLOC_SIZE(1);
 JEMALLOC_EXPORT void *je_calloc(size_t count, size_t size) JEMALLOC_CXX_THROW
     JEMALLOC_ALLOC_SIZE2(1, 2);
