@@ -75,27 +75,35 @@ static bool hold_below(char *record)
         || os_touch((struct os_range){ (char *)base, end - base });
 }
 
-/* A list of given records runs through their first words. */
+/* NULL: no memory. Under the lock. */
+static char *cut_record(size_t bytes)
+{
+    char *record = meta.next - bytes;
+
+    if (is_aligned(bytes, os_page_bytes()))
+        record = (char *)round_down((uintptr_t)record, os_page_bytes());
+    if ((size_t)(record - meta.zone_base) < meta.held_back_bytes
+        || !open_down_to(record - meta.held_back_bytes) || !hold_below(record))
+        return NULL;
+    meta.next = record;
+    return record;
+}
+
+/* A list of given records runs through their first words. One that is taken again counts again, so
+ * that it asks as new ones do. */
 void *meta_take(size_t bytes)
 {
-    char *record;
-    bool is_used;
+    char *record = NULL;
+    bool is_used = false;
 
     check(bytes > 0 && bytes <= META_RECORD_BYTES_MAX);
     bytes = round_up(bytes, META_UNIT_BYTES);
     lock_take(&meta.lock);
-    record = meta.given[bytes / META_UNIT_BYTES];
-    is_used = record != NULL;
-    if (is_used) {
-        meta.given[bytes / META_UNIT_BYTES] = *(void **)record;
-    } else {
-        record = meta.next - bytes;
-        if (is_aligned(bytes, os_page_bytes()))
-            record = (char *)round_down((uintptr_t)record, os_page_bytes());
-        if ((size_t)(record - meta.zone_base) < meta.held_back_bytes || !commit_allows(bytes)
-            || !open_down_to(record - meta.held_back_bytes) || !hold_below(record))
-            record = NULL;
-        else meta.next = record;
+    if (commit_allows(bytes)) {
+        record = meta.given[bytes / META_UNIT_BYTES];
+        is_used = record != NULL;
+        if (is_used) meta.given[bytes / META_UNIT_BYTES] = *(void **)record;
+        else record = cut_record(bytes);
     }
     if (record != NULL) RELAXED_STORE(commit.record_bytes, commit.record_bytes + bytes);
     lock_give(&meta.lock);

@@ -180,6 +180,25 @@ static void what_is_opened_ahead_is_there(void **state)
     assert_int_equal(fake_committed_bytes(), ZONE_BYTES);
 }
 
+/* Beyond the hard limit there is no record, whether its memory was used before or not. */
+static void a_given_record_counts_again(void **state)
+{
+    void *given;
+
+    (void)state;
+    start_zone();
+    given = meta_take(256);
+    assert_non_null(given);
+    meta_give(given, 256);
+    assert_non_null(meta_take(1024));
+    commit.limit_bytes = commit_used_bytes() + 255;
+    assert_null(meta_take(256));
+    assert_true(commit_used_bytes() <= commit.limit_bytes);
+    commit.limit_bytes++;
+    assert_ptr_equal(meta_take(256), given);
+    commit.limit_bytes = SIZE_MAX;
+}
+
 static void larger_pages_open_whole(void **state)
 {
     (void)state;
@@ -251,5 +270,5 @@ UNIT_MAIN(UNIT_TEST(records_are_zero_aligned_and_apart), UNIT_TEST(numbers_name_
           UNIT_TEST(the_zone_opens_as_it_is_used), UNIT_TEST(a_full_zone_refuses_and_goes_on),
           UNIT_TEST(refused_memory_leaves_the_zone_as_it_was),
           UNIT_TEST(a_refused_step_is_tried_smaller), UNIT_TEST(what_is_opened_ahead_is_there),
-          UNIT_TEST(larger_pages_open_whole), UNIT_TEST(random_records_never_overlap),
-          UNIT_TEST(absurd_sizes_abort))
+          UNIT_TEST(a_given_record_counts_again), UNIT_TEST(larger_pages_open_whole),
+          UNIT_TEST(random_records_never_overlap), UNIT_TEST(absurd_sizes_abort))
