@@ -7,6 +7,7 @@
 #include "hardened_large.h"
 
 #include "../base/options.h"
+#include "../guard/fill.h"
 #include "../page_heap/page_heap.h"
 
 /* The words of zero_realloc. */
@@ -83,7 +84,11 @@ static COLD void *resize_hardened(void *block, uint32_t page, size_t size)
     size_t old_bytes;
     void *moved;
 
-    if (hardened_resize(block, page, size, &old_bytes)) return block;
+    if (hardened_resize(block, page, size, &old_bytes)) {
+        if (unlikely(fill_is_wanted()) && size > old_bytes)
+            (void)fill_taken((char *)block + old_bytes, size - old_bytes);
+        return block;
+    }
     moved = alloc_from(FRAME_HERE(), size, 1, false);
     if (unlikely(moved == NULL)) return NULL;
     if (hardened_move_pages(block, page, min_size(old_bytes, size), moved)) return moved;

@@ -51,7 +51,7 @@ static void what_is_due_is_sampled(void **state)
     prairie_check_all();
 }
 
-/* Small ones, large ones with room for a mark, and those that fill their pages. */
+/* Small ones, large ones with room for a mark, and those that fill their pages. What they gain, too. */
 static void junk_is_what_a_block_begins_with(void **state)
 {
     const size_t sizes[] = { 100, 40 * KiB - 100, 40 * KiB };
@@ -65,6 +65,8 @@ static void junk_is_what_a_block_begins_with(void **state)
 
         block = taken(size);
         assert_true(all_bytes_are(block, 0xa5, size));
+        block = prairie_realloc(block, size + 3); /* where it is, when there is room */
+        assert_true(all_bytes_are(block, 0xa5, size + 3));
         prairie_free(block);
         block = prairie_calloc(1, size);
         assert_true(all_bytes_are(block, 0, size));
