@@ -153,9 +153,9 @@ OPTION(TCACHE_GC_INCR_BYTES, SIZE, KEPT_CLIPPED, "tcache_gc_incr_bytes", 65536, 
        "", "The background thread empties depots; threads hold what they have.")
 OPTION(TCACHE_GC_DELAY_BYTES, SIZE, KEPT, "tcache_gc_delay_bytes", 0, 0, UINT64_MAX, "",
        "As above.")
-OPTION(LG_TCACHE_FLUSH_SMALL_DIV, UNSIGNED, KEPT, "lg_tcache_flush_small_div", 1, 0, 16, "",
+OPTION(LG_TCACHE_FLUSH_SMALL_DIV, UNSIGNED, KEPT_CLIPPED, "lg_tcache_flush_small_div", 1, 1, 16, "",
        "Half of a full magazine goes, or a whole one.")
-OPTION(LG_TCACHE_FLUSH_LARGE_DIV, UNSIGNED, KEPT, "lg_tcache_flush_large_div", 1, 0, 16, "",
+OPTION(LG_TCACHE_FLUSH_LARGE_DIV, UNSIGNED, KEPT_CLIPPED, "lg_tcache_flush_large_div", 1, 1, 16, "",
        "As above.")
 OPTION(EXPERIMENTAL_TCACHE_GC, BOOL, KEPT, "experimental_tcache_gc", 1, 0, 1, "",
        "The background thread empties depots; threads hold what they have.")

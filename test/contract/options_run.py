@@ -23,7 +23,8 @@ LOUD = {"stats_print": "___ Begin jemalloc statistics ___", "confirm_conf": "pra
 NUMBERS = {"limit_soft": 100 << 20, "limit_hard": 200 << 20, "reserve_min": 1 << 20}
 # jemalloc takes numbers beyond the limits of these for the limit.
 CLIPPED = {"max_background_threads", "tcache_nslots_small_min", "tcache_nslots_small_max", "tcache_nslots_large",
-           "tcache_gc_incr_bytes", "hpa_slab_max_alloc", "lg_prof_sample", "prof_bt_max"}
+           "tcache_gc_incr_bytes", "lg_tcache_flush_small_div", "lg_tcache_flush_large_div",
+           "hpa_slab_max_alloc", "lg_prof_sample", "prof_bt_max"}
 TEXT = "two words"
 TEXT_BYTES = 4096  # all texts of all sources have this room
 failures = 0
