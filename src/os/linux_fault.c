@@ -63,17 +63,22 @@ static void end_by(int signal, siginfo_t *info)
     (void)kernel(SYS_rt_tgsigqueueinfo, os_process_id(), os_thread_id(), signal, (long)info);
 }
 
+/* The kernel looks at the address alone, whatever the flags say. */
+static bool is_function(const struct sigaction *action)
+{
+    return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
+}
+
 /* To the handler that was there before, with the signals blocked that it asked for: the kernel
  * restores the mask when ours returns. */
 static void pass_on(int signal, siginfo_t *info, void *context)
 {
     const struct sigaction *before = &handler_before[signal == SIGBUS];
     struct sigaction standard = { .sa_handler = SIG_DFL };
-    bool with_info = (before->sa_flags & SA_SIGINFO) != 0;
     sigset_t mask = before->sa_mask, own;
 
-    if (!with_info && before->sa_handler == SIG_IGN && info->si_code <= 0) return;
-    if (!with_info && (before->sa_handler == SIG_DFL || before->sa_handler == SIG_IGN)) {
+    if (before->sa_handler == SIG_IGN && info->si_code <= 0) return;
+    if (!is_function(before)) {
         end_by(signal, info);
         return;
     }
@@ -84,7 +89,7 @@ static void pass_on(int signal, siginfo_t *info, void *context)
         (void)sigaddset(&own, signal);
         (void)pthread_sigmask(SIG_UNBLOCK, &own, NULL);
     }
-    if (with_info) before->sa_sigaction(signal, info, context);
+    if (before->sa_flags & SA_SIGINFO) before->sa_sigaction(signal, info, context);
     else before->sa_handler(signal);
 }
 
@@ -109,12 +114,14 @@ static void on_fault(int signal, siginfo_t *info, void *context)
     pass_on(signal, info, context);
 }
 
-/* Does a call that waits go on after the signal, as it would have without us? */
-static int restart_flag(const struct sigaction *before)
+/* Whether a call that waits goes on after the signal, and which stack the handler has, are as they
+ * would be without us. Before the default action ours has the stack for signals: the thread's own
+ * may be used up. */
+static int flags_like(const struct sigaction *before)
 {
-    bool is_ignored = (before->sa_flags & SA_SIGINFO) == 0 && before->sa_handler == SIG_IGN;
-
-    return is_ignored ? SA_RESTART : before->sa_flags & SA_RESTART;
+    if (is_function(before)) return before->sa_flags & (SA_RESTART | SA_ONSTACK);
+    return SA_ONSTACK
+         | (before->sa_handler == SIG_IGN ? SA_RESTART : before->sa_flags & SA_RESTART);
 }
 
 /* Whoever faults as soon as ours is there must find what was there before. But in between another
@@ -126,7 +133,7 @@ static bool watch(int signal, struct sigaction *before)
     if (sigaction(signal, NULL, &found) != 0) return false;
     if (found.sa_sigaction == on_fault) return true; /* of a thread that a fork left behind */
     *before = found;
-    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | restart_flag(before);
+    ours.sa_flags = SA_SIGINFO | flags_like(before);
     if (sigaction(signal, &ours, &replaced) != 0) return false;
     if (__builtin_memcmp(before, &replaced, sizeof replaced) != 0) *before = replaced;
     return true;

@@ -422,18 +422,66 @@ static int flags_after(void (*handler)(int), int flags)
     return flags_of_ours(SIGSEGV);
 }
 
-/* Calls that wait go on after it, or do not, as they did; it runs on the stack for signals. */
+/* Calls that wait go on after it, or do not, as they did. */
 static void waiting_calls_go_on_as_before(void **state)
 {
-    const int always = SA_SIGINFO | SA_ONSTACK;
+    const int standard = SA_SIGINFO | SA_ONSTACK;
 
     (void)state;
-    assert_int_equal(flags_after(note_mask, 0), always);
-    assert_int_equal(flags_after(note_mask, SA_RESTART), always | SA_RESTART);
-    assert_int_equal(flags_after(note_mask, SA_SIGINFO), always);
-    assert_int_equal(flags_after(SIG_IGN, 0), always | SA_RESTART);
-    assert_int_equal(flags_after(SIG_DFL, 0), always);
-    assert_int_equal(flags_after(SIG_DFL, SA_RESTART), always | SA_RESTART);
+    assert_int_equal(flags_after(note_mask, 0), SA_SIGINFO);
+    assert_int_equal(flags_after(note_mask, SA_RESTART), SA_SIGINFO | SA_RESTART);
+    assert_int_equal(flags_after(note_mask, SA_SIGINFO), SA_SIGINFO);
+    assert_int_equal(flags_after(SIG_IGN, 0), standard | SA_RESTART);
+    assert_int_equal(flags_after(SIG_IGN, SA_SIGINFO), standard | SA_RESTART);
+    assert_int_equal(flags_after(SIG_DFL, 0), standard);
+    assert_int_equal(flags_after(SIG_DFL, SA_RESTART), standard | SA_RESTART);
+}
+
+static char stack_for_signals[32 * 1024];
+static bool was_on_it;
+
+static void note_stack(int signal)
+{
+    const char *here = __builtin_frame_address(0);
+
+    (void)signal;
+    plain_calls++;
+    was_on_it = here >= stack_for_signals && here < stack_for_signals + sizeof stack_for_signals;
+}
+
+/* What it needs may be more than the stack for signals has. */
+static void the_handler_before_has_the_stack_that_it_asked_for(void **state)
+{
+    const stack_t stack = { .ss_sp = stack_for_signals, .ss_size = sizeof stack_for_signals };
+
+    (void)state;
+    assert_int_equal(sigaltstack(&stack, NULL), 0);
+    watch_after(note_stack, 0);
+    assert_int_equal(raise(SIGSEGV), 0);
+    assert_int_equal(plain_calls, 1);
+    assert_false(was_on_it);
+}
+
+static void on_the_stack_for_signals_if_it_asked_for_that(void **state)
+{
+    const stack_t stack = { .ss_sp = stack_for_signals, .ss_size = sizeof stack_for_signals };
+
+    (void)state;
+    assert_int_equal(sigaltstack(&stack, NULL), 0);
+    watch_after(note_stack, SA_ONSTACK);
+    assert_int_equal(raise(SIGSEGV), 0);
+    assert_int_equal(plain_calls, 1);
+    assert_true(was_on_it);
+}
+
+/* Flags that speak of a function make none of it. */
+static void an_ignored_signal_is_ignored_whatever_its_flags(void **state)
+{
+    (void)state;
+    watch_after(SIG_IGN, SA_SIGINFO);
+    assert_int_equal(end_of(raise_segv), 0);
+    watch_after(SIG_DFL, SA_SIGINFO);
+    assert_int_equal(end_of(raise_bus), SIGBUS);
 }
 
 /* Whatever was there when ours took its place is called. */
@@ -509,6 +557,9 @@ UNIT_MAIN(
     UNIT_TEST(without_a_handler_a_signal_ends_the_process),
     UNIT_TEST(what_is_ignored_stays_ignored), UNIT_TEST(a_handler_for_one_time_is_called_once),
     UNIT_TEST(a_round_of_handlers_comes_to_an_end), UNIT_TEST(waiting_calls_go_on_as_before),
+    UNIT_TEST(the_handler_before_has_the_stack_that_it_asked_for),
+    UNIT_TEST(on_the_stack_for_signals_if_it_asked_for_that),
+    UNIT_TEST(an_ignored_signal_is_ignored_whatever_its_flags),
     UNIT_TEST(a_handler_that_comes_between_is_known), UNIT_TEST(watching_once_more_changes_nothing),
     UNIT_TEST(a_thread_has_its_number), UNIT_TEST(each_signal_has_its_own_handler),
     UNIT_TEST(a_signal_of_an_unknown_code_ends_the_process),
