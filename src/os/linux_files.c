@@ -18,12 +18,23 @@ static long open_file(const char *path, int flags)
 
 static int file_or_none(long result) { return failed(result) ? -1 : (int)result; }
 
+/* The number of a standard stream that the program has closed is one that it may still write to. */
+static int beyond_streams(int file)
+{
+    long copy;
+
+    if (file < 0 || file > STDERR_FILENO) return file;
+    copy = kernel(SYS_fcntl, file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    os_file_close(file);
+    return file_or_none(copy);
+}
+
 long linux_open(const char *path) { return open_file(path, O_RDONLY); }
 int os_file_create(const char *path)
 {
     int links = getauxval(AT_SECURE) != 0 ? O_NOFOLLOW : 0;
 
-    return file_or_none(open_file(path, O_WRONLY | O_CREAT | O_TRUNC | links));
+    return beyond_streams(file_or_none(open_file(path, O_WRONLY | O_CREAT | O_TRUNC | links)));
 }
 int os_file_open(const char *path) { return file_or_none(linux_open(path)); }
 void os_file_close(int file) { (void)kernel(SYS_close, file); }

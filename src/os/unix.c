@@ -171,6 +171,12 @@ size_t os_address_space_limit(void)
     return !known || limit.rlim_cur == RLIM_INFINITY ? SIZE_MAX : (size_t)limit.rlim_cur;
 }
 
+bool os_address_space_has_room(size_t bytes)
+{
+    (void)bytes;
+    return os_address_space_limit() == SIZE_MAX;
+}
+
 uint32_t os_process_id(void) { return (uint32_t)getpid(); }
 
 const char *os_setting(const char *name)
@@ -220,9 +226,23 @@ static int open_file(const char *path, int flags)
     return file;
 }
 
+/* The number of a standard stream that the program has closed is one that it may still write to. */
+static int beyond_streams(int file)
+{
+    int saved_errno = errno, copy;
+
+    if (file < 0 || file > STDERR_FILENO) return file;
+    copy = fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    errno = saved_errno;
+    os_file_close(file);
+    return copy;
+}
+
 int os_file_create(const char *path)
 {
-    return open_file(path, O_WRONLY | O_CREAT | O_TRUNC | (issetugid() != 0 ? O_NOFOLLOW : 0));
+    int links = issetugid() != 0 ? O_NOFOLLOW : 0;
+
+    return beyond_streams(open_file(path, O_WRONLY | O_CREAT | O_TRUNC | links));
 }
 
 int os_file_open(const char *path) { return open_file(path, O_RDONLY); }

@@ -160,6 +160,26 @@ static void files_are_read_where_standard_input_is_closed(void **state)
     assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1); /* it is closed again */
 }
 
+/* What the program writes to a stream that it has closed is not to end in the file. */
+static void files_are_not_made_as_a_standard_stream(void **state)
+{
+    char path[] = "/tmp/prairie-linux-XXXXXX";
+    int kept = dup(STDIN_FILENO), file = mkstemp(path);
+
+    (void)state;
+    close(file);
+    close(STDIN_FILENO);
+    file = os_file_create(path);
+    assert_int_equal(fcntl(STDIN_FILENO, F_GETFD), -1);
+    assert_true(file > STDERR_FILENO);
+    assert_true(fcntl(file, F_GETFD) & FD_CLOEXEC);
+    assert_true(os_file_write(file, "some text", 9));
+    os_file_close(file);
+    if (kept >= 0) assert_int_equal(dup2(kept, STDIN_FILENO), STDIN_FILENO);
+    expect_file(path, "some text");
+    assert_int_equal(unlink(path), 0);
+}
+
 static void links_are_told_as_far_as_there_is_room(void **state)
 {
     char path[] = "/tmp/prairie-linux-XXXXXX", text[8];
@@ -233,6 +253,7 @@ UNIT_MAIN(UNIT_TEST(files_are_made_anew_written_and_read),
           UNIT_TEST(a_file_is_moved_in_pieces), UNIT_TEST(interruptions_are_borne_but_not_for_ever),
           UNIT_TEST(a_small_file_is_read_as_a_text),
           UNIT_TEST(files_are_read_where_standard_input_is_closed),
+          UNIT_TEST(files_are_not_made_as_a_standard_stream),
           UNIT_TEST(links_are_told_as_far_as_there_is_room),
           UNIT_TEST(the_mode_of_huge_pages_is_in_brackets),
           UNIT_TEST(pages_are_counted_from_the_file))
