@@ -313,6 +313,16 @@ size_t os_address_space_limit(void)
     return limit.now > SIZE_MAX ? SIZE_MAX : (size_t)limit.now; /* without one: all bits set */
 }
 
+/* By mapping them: sandboxes that let a program allocate allow that, and may end it for asking for
+ * its limits. */
+bool os_address_space_has_room(size_t bytes)
+{
+    struct os_range range = map_pages(bytes, PROT_NONE);
+
+    if (range.base != NULL) unmap_pages(range.base, range.bytes);
+    return range.base != NULL;
+}
+
 /* Early in a boot the kernel has none; what the loader was given serves then. */
 uint64_t os_random(void)
 {

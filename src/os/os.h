@@ -79,6 +79,9 @@ uint64_t os_first_touch_us(void *page);
 
 /* Bytes of address space that the process may still grow to; SIZE_MAX when unlimited. */
 size_t os_address_space_limit(void);
+/* May the process map so many bytes more? Asked of the kernel, but where it has no answer: no unless
+ * there is no limit. */
+bool os_address_space_has_room(size_t bytes);
 /* Bytes of address space in use now; 0 when it cannot be told. */
 size_t os_address_space_used(void);
 /* The tightest of the groups of processes that this one belongs to, whose memory is limited
@@ -115,7 +118,8 @@ uint64_t os_wall_ns(void); /* since 1970 */
 
 /* Files are written by the profiler, and read also to learn what /proc says. -1: it cannot be
  * opened. Where the program runs with more rights than its user, who may have laid it there, a name
- * that is a symbolic link is refused; links among the folders are followed. */
+ * that is a symbolic link is refused; links among the folders are followed. A file that is created
+ * has no number of a standard stream. */
 int os_file_create(const char *path);
 int os_file_open(const char *path);
 bool os_file_write(int file, const void *bytes, size_t count);

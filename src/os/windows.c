@@ -209,6 +209,11 @@ void os_huge_page_mode(char *text, size_t room_bytes)
 
 size_t os_address_space_limit(void) { return SIZE_MAX; }
 size_t os_address_space_used(void) { return 0; }
+bool os_address_space_has_room(size_t bytes)
+{
+    (void)bytes;
+    return true;
+}
 
 size_t os_own_bytes(void)
 {

@@ -160,16 +160,17 @@ bool space_start(void)
 }
 
 /* A limit that was set after start-up cannot be enforced by the kernel inside our reservation, so
- * we keep to it ourselves. */
+ * we keep to it ourselves. Where a page more can be mapped we are within it as the kernel counts. */
 static bool limit_allows(size_t bytes)
 {
-    size_t limit = os_address_space_limit();
-    size_t used, unopened;
+    size_t limit, used, unopened;
 
+    if (os_address_space_has_room(page_bytes())) return true;
+    limit = os_address_space_limit();
     if (limit == SIZE_MAX) return true;
     used = os_address_space_used();
     unopened = space.reserved_bytes - space.open_bytes + class_map_reserved_bytes();
-    if (used < unopened || used <= limit) return true; /* within it as the kernel counts */
+    if (used < unopened || used <= limit) return true;
     return used - unopened + bytes <= limit;
 }
 

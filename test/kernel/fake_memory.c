@@ -276,6 +276,16 @@ uint64_t os_first_touch_us(void *page)
 
 size_t os_address_space_limit(void) { return model.limit_bytes; }
 
+bool os_address_space_has_room(size_t bytes)
+{
+    bool has;
+
+    enter();
+    has = fits_address_space(bytes);
+    leave();
+    return has;
+}
+
 size_t os_address_space_used(void)
 {
     size_t used;

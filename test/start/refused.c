@@ -5,6 +5,9 @@
  * usage: refused exec CALL=ERROR...    refuse the calls, then start this program anew under the
  * filter
  *        refused now CALL=ERROR...     refuse them in the middle of the run
+ *        refused soon CALL=ERROR...    refuse them when the heap is still small
+ *
+ * The error KILL: the call ends the process. PRAIRIE_CONF has the options without which it is made.
  *
  * A seccomp filter cannot be taken off again, which is why each combination is a process of its
  * own. rseq can only be refused from the start: the C library ends a process whose threads differ
@@ -36,6 +39,9 @@ static const struct {
     { "set_robust_list", SYS_set_robust_list },
     { "sysinfo", SYS_sysinfo },
     { "prlimit64", SYS_prlimit64 },
+    { "rt_sigaction", SYS_rt_sigaction },
+    { "gettid", SYS_gettid },
+    { "capget", SYS_capget },
 };
 
 static const struct {
@@ -57,6 +63,12 @@ static int number_of(const char *name, size_t length)
     give_up("unknown name: %s", name);
 }
 
+static unsigned answer_for(const char *error)
+{
+    if (strcmp(error, "KILL") == 0) return SECCOMP_RET_KILL_PROCESS;
+    return SECCOMP_RET_ERRNO | (unsigned)number_of(error, strlen(error));
+}
+
 /* Three fixed instructions load the call's number; two for each refused call; one allows the
  * rest. */
 static void refuse(char **words, int count)
@@ -69,10 +81,9 @@ static void refuse(char **words, int count)
         const char *equals = strchr(words[i], '=');
         must(equals != NULL && length < 60);
         unsigned call = (unsigned)number_of(words[i], (size_t)(equals - words[i]));
-        unsigned error = (unsigned)number_of(equals + 1, strlen(equals + 1));
+        unsigned answer = answer_for(equals + 1);
         program[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1);
-        program[length++] =
-            (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error);
+        program[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, answer);
     }
     program[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     filter_calls(program, length);
@@ -115,6 +126,10 @@ int main(int argc, char **argv)
     }
     if (argc >= 3 && strcmp(argv[1], "now") == 0) {
         live();
+        refuse(argv + 2, argc - 2);
+    }
+    if (argc >= 3 && strcmp(argv[1], "soon") == 0) {
+        use_heap_in_threads(1, 1);
         refuse(argv + 2, argc - 2);
     }
     must(argc >= 2);

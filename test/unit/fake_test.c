@@ -173,6 +173,8 @@ static void limits_are_limits(void **state)
     (void)state;
     fake_address_space(100 * PAGE, 60 * PAGE);
     assert_int_equal(os_address_space_limit(), 100 * PAGE);
+    assert_true(os_address_space_has_room(40 * PAGE));
+    assert_false(os_address_space_has_room(41 * PAGE));
     assert_null(os_reserve(41 * PAGE, PAGE).base);
     range = os_reserve(40 * PAGE, PAGE);
     assert_non_null(range.base);

@@ -158,6 +158,8 @@ static void the_limit_of_address_space_is_the_soft_one(void **state)
     assert_int_equal(getrlimit(RLIMIT_AS, &now), 0);
     if (now.rlim_cur != limit.rlim_cur) skip(); /* qemu's user emulation obeys none */
     assert_int_equal(os_address_space_limit(), limit.rlim_cur);
+    assert_true(os_address_space_has_room(4096));
+    assert_false(os_address_space_has_room(limit.rlim_cur));
 }
 
 static void cores_are_those_it_may_run_on(void **state)

@@ -418,6 +418,7 @@
 #define option_word prairie_own_option_word
 #define options_finish prairie_own_options_finish
 #define options_parse prairie_own_options_parse
+#define os_address_space_has_room prairie_own_os_address_space_has_room
 #define os_address_space_limit prairie_own_os_address_space_limit
 #define os_address_space_used prairie_own_os_address_space_used
 #define os_at_exit prairie_own_os_at_exit
