@@ -348,6 +348,17 @@ static void moves_are_rationed(void **state)
     assert_int_equal(moves, most);
 }
 
+/* A move maps as many bytes more for a moment. */
+static void nothing_moves_where_no_more_can_be_mapped(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    fake_address_space(64 * MiB, 64 * MiB);
+    assert_false(large_may_move(REMAP_BYTES_MIN));
+    fake_address_space(SIZE_MAX, 0);
+    assert_true(large_may_move(REMAP_BYTES_MIN));
+}
+
 /* Both are held at once when one moves, and never in place. */
 static void what_large_blocks_become_is_counted(void **state)
 {
@@ -410,4 +421,5 @@ UNIT_MAIN(UNIT_TEST(every_pair_of_sizes_keeps_the_contents),
           UNIT_TEST(moved_pages_leave_no_lies_about_zeros),
           UNIT_TEST(random_changes_against_a_model),
           UNIT_TEST(a_block_that_shrinks_is_as_good_as_a_free),
-          UNIT_TEST(what_large_blocks_become_is_counted), UNIT_TEST(moves_are_rationed))
+          UNIT_TEST(what_large_blocks_become_is_counted), UNIT_TEST(moves_are_rationed),
+          UNIT_TEST(nothing_moves_where_no_more_can_be_mapped))
