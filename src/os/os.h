@@ -79,8 +79,8 @@ uint64_t os_first_touch_us(void *page);
 
 /* Bytes of address space that the process may still grow to; SIZE_MAX when unlimited. */
 size_t os_address_space_limit(void);
-/* May the process map so many bytes more? Asked of the kernel, but where it has no answer: no unless
- * there is no limit. */
+/* May the process map so many bytes more? Where that cannot be told by trying: is there no
+ * limit? */
 bool os_address_space_has_room(size_t bytes);
 /* Bytes of address space in use now; 0 when it cannot be told. */
 size_t os_address_space_used(void);

@@ -160,7 +160,8 @@ bool space_start(void)
 }
 
 /* A limit that was set after start-up cannot be enforced by the kernel inside our reservation, so
- * we keep to it ourselves. Where a page more can be mapped we are within it as the kernel counts. */
+ * we keep to it ourselves. Where a page more can be mapped we are within it as the kernel counts.
+ */
 static bool limit_allows(size_t bytes)
 {
     size_t limit, used, unopened;
