@@ -20,11 +20,23 @@ struct hardening hardening SEALED;
 
 enum { LOOKS_AT_ONCE = 2, WIPED_IN_PLACE_MAX = 128 };
 
+/* Frees read it before they ask whether the address is in any page. */
+static bool open_record_0(void)
+{
+    bool opened;
+
+    if (!heap_start()) return false;
+    lock_take(&space.lock);
+    opened = space_open_record_0();
+    lock_give(&space.lock);
+    return opened;
+}
+
 bool hardened_start(void)
 {
     uint64_t random = os_random();
 
-    if (!threads_harden()) return false;
+    if (!open_record_0() || !threads_harden()) return false;
     explicit_caches_empty();
     hardening.secret = random;
     hardening.canaries = (random >> 56 | 1) * (UINT64_MAX / 0xff);
@@ -252,8 +264,7 @@ static NOINLINE bool give_by_slab(struct front *front, void *block, size_t size,
     size_t class_size;
     uint64_t mark;
 
-    /* Before the heap could start not even record 0 can be read. */
-    if (unlikely(page == 0) || unlikely(!is_hardened_slab(page_record(page)))) return false;
+    if (unlikely(!is_hardened_slab(page_record(page)))) return false;
     slab = slab_record(page_record(page)->slab);
     class_index = slab->class_index;
     class_size = class_bytes[class_index];

@@ -180,10 +180,8 @@ static uint32_t take_numbers(uint32_t count)
     from = round_down((uintptr_t)page_record((uint32_t)end - count), os_page_bytes());
     to = round_up((uintptr_t)page_record((uint32_t)end), os_page_bytes());
     if (!os_commit((struct os_range){ (char *)from, to - from })) return 0;
-    /* Page 0 has a record that is read, and that lists of free runs may write to; the first opening
-     * brings it. */
-    if (space.open_bytes == 0 && !os_commit((struct os_range){ (char *)page_map, os_page_bytes() }))
-        return 0;
+    /* It is read, and lists of free runs may write to it. */
+    if (!space_open_record_0()) return 0;
     RELAXED_STORE(space.foreign_from, (uint32_t)end - count);
     return space.foreign_from;
 }

@@ -175,24 +175,33 @@ static bool limit_allows(size_t bytes)
     return used - unopened + bytes <= limit;
 }
 
+/* Of the page map, what lies below `wanted`. False: no memory. */
+static bool open_map(const struct page *wanted)
+{
+    size_t bytes;
+
+    if ((const char *)wanted <= map_open_end) return true;
+    bytes = round_up((size_t)((const char *)wanted - map_open_end),
+                     max_size(META_OPEN_BYTES, os_page_bytes()));
+    bytes = min_size(bytes, (size_t)(map_end - map_open_end));
+    if (!os_commit((struct os_range){ map_open_end, bytes })) return false;
+    /* A page whose first access is a read costs one fault more. */
+    ((struct page *)map_open_end)->state = PAGE_INSIDE;
+    map_open_end += bytes;
+    return true;
+}
+
+bool space_open_record_0(void) { return open_map(page_map + 1); }
+
 /* The page map, the class map, then the pages themselves: whatever fails leaves the region as it
  * was. Where purging closes pages, each lease commits its own, and no others are charged for. */
 static bool open_pages(struct region *region, size_t pages, size_t room_bytes)
 {
     char *base = region->base + ((size_t)region->open_pages << space.page_shift);
     size_t bytes = pages << space.page_shift;
-    char *map_wanted = (char *)&page_map[region->first_page + region->open_pages + pages + 1];
 
     if (bytes > room_bytes || !limit_allows(bytes)) return false;
-    if (map_wanted > map_open_end) {
-        size_t map_bytes = round_up((size_t)(map_wanted - map_open_end),
-                                    max_size(META_OPEN_BYTES, os_page_bytes()));
-        map_bytes = min_size(map_bytes, (size_t)(map_end - map_open_end));
-        if (!os_commit((struct os_range){ map_open_end, map_bytes })) return false;
-        /* A page whose first access is a read costs one fault more. */
-        ((struct page *)map_open_end)->state = PAGE_INSIDE;
-        map_open_end += map_bytes;
-    }
+    if (!open_map(&page_map[region->first_page + region->open_pages + pages + 1])) return false;
     if (!class_map_open(base, bytes) || !meta_open_ahead((space.open_bytes + bytes) / META_SHARE))
         return false;
     return OS_PURGE_CLOSES || os_commit((struct os_range){ base, bytes });

@@ -63,6 +63,9 @@ size_t space_opening_step(size_t pages);
 /* Opens at least `pages` more pages, side by side; up to a multiple of unit_pages, and no more than
  * room_bytes. Under the lock. */
 struct page_span space_grow(size_t pages, size_t unit_pages, size_t room_bytes);
+/* The record of page 0, which is no page's, can be read from now on; without this, from the first
+ * opening on. False: no memory. Under the lock. */
+bool space_open_record_0(void);
 /* How many pages more the newest region could have. Takes the lock. */
 size_t space_room_at_end(void);
 

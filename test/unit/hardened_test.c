@@ -294,6 +294,36 @@ static void misuse_is_told_at_the_call(void **state)
     }
 }
 
+static void free_the_first(void)
+{
+    char here[32];
+
+    prairie_free(here);
+}
+
+/* The first call takes no page, so that none has been opened when the next one frees. */
+static void frees_before_any_page_are_looked_at(void **state)
+{
+    (void)state;
+    harden();
+    block = prairie_malloc(0);
+    assert_int_equal(space.open_bytes, 0);
+    prairie_free(block);
+    expect_abort(free_it, "prairie: double free: ");
+    expect_abort(free_the_first, "prairie: free of a foreign pointer: ");
+}
+
+static void no_memory_for_the_map_hardens_nothing(void **state)
+{
+    (void)state;
+    assert_true(heap_start());
+    fake_fail_kind(FAKE_COMMIT, true);
+    assert_false(hardened_start());
+    fake_fail_kind(FAKE_COMMIT, false);
+    assert_false(hardening.is_on);
+    harden();
+}
+
 /* ---- realloc ---- */
 
 static void contents_go_along(void **state)
@@ -506,7 +536,9 @@ UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
           UNIT_TEST(a_guard_that_stays_is_no_harm_to_a_resize),
           UNIT_TEST(what_is_written_after_free_is_told_by_those_who_come_next),
           UNIT_TEST(each_byte_of_a_freed_block_is_looked_at), UNIT_TEST(misuse_is_told_at_the_call),
-          UNIT_TEST(contents_go_along), UNIT_TEST(what_moved_away_is_gone),
-          UNIT_TEST(what_moved_away_is_counted), UNIT_TEST(sizes_at_the_ends_of_tables_are_exact),
+          UNIT_TEST(frees_before_any_page_are_looked_at),
+          UNIT_TEST(no_memory_for_the_map_hardens_nothing), UNIT_TEST(contents_go_along),
+          UNIT_TEST(what_moved_away_is_gone), UNIT_TEST(what_moved_away_is_counted),
+          UNIT_TEST(sizes_at_the_ends_of_tables_are_exact),
           UNIT_TEST(sizes_that_leave_no_room_for_a_mark_are_refused),
           UNIT_TEST(what_cannot_grow_stays_as_it_was), UNIT_TEST(what_cannot_move_is_copied))

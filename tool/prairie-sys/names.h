@@ -735,6 +735,7 @@
 #define space_close_tail prairie_own_space_close_tail
 #define space_grow prairie_own_space_grow
 #define space_has_numbers prairie_own_space_has_numbers
+#define space_open_record_0 prairie_own_space_open_record_0
 #define space_opening_step prairie_own_space_opening_step
 #define space_room_at_end prairie_own_space_room_at_end
 #define space_start prairie_own_space_start
