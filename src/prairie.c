@@ -150,7 +150,7 @@ struct arena *rule_choose(struct arena *last);
 #include "libc/libc.c"
 #include "jemalloc/jemalloc.c"
 #ifndef PRAIRIE_PREFIX
-#if defined(__linux__)
+#if defined(__GLIBC__)
 #include "libc/libc_info.c"
 #endif
 #include "cxx/cxx_new.c"

@@ -1,4 +1,6 @@
 /* libc_info.c - the C library's questions about its allocator, answered with prairie's numbers.
+ *
+ * Compiled with the headers of glibc only: musl has none of these functions.
  * SPDX-License-Identifier: MIT
  */
 #include "../view/stats.h"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# musl.sh - programs of musl, on the libraries of build/: preloaded, and static in C, C++ and Rust.
+# musl.sh - programs of musl, on the libraries of build/: preloaded, static in C, C++ and Rust, and compiled by it.
 # SPDX-License-Identifier: MIT
 #
 #   musl.sh          all
@@ -38,9 +38,13 @@ stress=(stress/stress.c stress/drift.c stress/lane.c stress/sizes.c stress/ways.
 
 program first_call dynamic start/first_call.c
 program linked static start/linked.c
+# Compiled with musl's own headers; Debian's musl-gcc leaves the kernel's out.
+musl-gcc -O0 -w -idirafter /usr/include -idirafter "/usr/include/$(uname -m)-linux-gnu" -c ../src/prairie.c -o "$out/prairie.o"
+musl-gcc -static "${flags[@]}" -DPRAIRIE_INSIDE start/linked.c "$out/prairie.o" -o "$out/built-static" -pthread
 for way in dynamic static; do program stress $way "${stress[@]}"; done
 try env LD_PRELOAD="$library" "$out/first_call"
 try "$out/linked-static"
+try "$out/built-static"
 try env LD_PRELOAD="$library" "$out/stress" --threads 1 --steps 50000 --seed 1
 try "$out/stress-static" --threads 1 --steps 50000 --seed 1
 if [ "${1:-}" = smoke ]; then exit 0; fi
