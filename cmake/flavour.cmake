@@ -35,11 +35,12 @@ foreach(name malloc calloc realloc free aligned_alloc posix_memalign memalign va
 endforeach()
 
 # An exception must get through `new`: on 32-bit Arm C has no unwind tables unless it is told to. Whoever builds us with
-# -flto gets objects all the same: objcopy does not know what a plugin would make of others, and says nothing.
+# -flto gets objects all the same: objcopy does not know what a plugin would make of others, and says nothing. And a project's
+# sanitizer has no place in its allocator, which runs before the sanitizer does.
 set(PRAIRIE_COMPILE_OPTIONS
-    -std=gnu17 -g -fno-lto -fPIC -funwind-tables -fvisibility=hidden -ftls-model=initial-exec -fno-plt
+    -std=gnu17 -g -fno-lto -fno-sanitize=all -fPIC -funwind-tables -fvisibility=hidden -ftls-model=initial-exec -fno-plt
     -fno-semantic-interposition -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= -fno-stack-protector -fcf-protection=none -fomit-frame-pointer
-    -ffunction-sections -fdata-sections ${PRAIRIE_NO_BUILTIN} -Wall -Wextra)
+    -ffunction-sections -fdata-sections ${PRAIRIE_NO_BUILTIN} ${PRAIRIE_WARNINGS})
 
 # CMakePresets.json says what each flavour is: PRAIRIE_FLAVOURS are its names, and prairie_preset(<name>) sets
 # preset_CHECK, preset_TINY, preset_SANITIZE, preset_PAGE_HEAPS, preset_HARDENED and preset_COPIES in the caller's scope.

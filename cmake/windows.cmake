@@ -8,7 +8,7 @@
 set(PRAIRIE_NO_BUILTIN -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free)
 # PE has no visibility, so its attribute says nothing here.
 set(PRAIRIE_WINDOWS_OPTIONS -std=gnu17 -O2 -g -fno-stack-protector -fomit-frame-pointer
-    -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= ${PRAIRIE_NO_BUILTIN} -Wall -Wextra -Wno-attributes)
+    -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= ${PRAIRIE_NO_BUILTIN} -Wno-attributes ${PRAIRIE_WARNINGS})
 
 # What the library exports: the names of prairie.map that are no C library's and no C++'s, nor of Linux alone.
 # A variable is DATA, or those who link would get a function that jumps to it.

@@ -48,6 +48,7 @@ fn main() {
         .opt_level(2)
         .flag("-std=gnu17")
         .flag("-fno-stack-protector")
+        .flag_if_supported("-fno-lto")
         .flag_if_supported("-fcf-protection=none")
         .flag_if_supported("-fno-semantic-interposition")
         .flag("-fomit-frame-pointer")
