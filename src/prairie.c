@@ -2,7 +2,10 @@
  *
  * This is what releases compile, and all that a program needs to carry prairie along:
  *
- *      cc -O2 -c src/prairie.c
+ *      cc -O2 -fno-lto -fvisibility=hidden -include tool/prairie-sys/names.h -c src/prairie.c
+ *
+ * Hundreds of functions that only this file knows are global in it. names.h gives them names that
+ * no program has; being hidden, they take the place of no shared library's.
  *
  * PRAIRIE_OS_ELSEWHERE  who links this file brings another kernel along (test/kernel/fake.c)
  * PRAIRIE_KERNEL_GATE  every system call passes a function of who links this file

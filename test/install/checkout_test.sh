@@ -37,6 +37,17 @@ found=$(cd "$scratch/fetched_place" && find . -type f)
 quietly cmake -DPRAIRIE_INSTALL=ON "$scratch/fetched"
 grep -q prairie-config "$scratch/fetched/_deps/prairie-build/cmake_install.cmake" || { echo "FetchContent never installs"; exit 1; }
 
+# The one file, by README's line. All names that it brings are to be called, or begin with ours.
+line=$(grep -m1 '^cc .*src/prairie\.c$' "$4/README.md")
+cd "$checkout"
+quietly sh -c "$compiler ${line#cc }"
+cd "$OLDPWD"
+for name in $(nm -g --defined-only "$checkout/prairie.o" | awk '$3 !~ /^prairie_/ { print $3 }'); do
+    grep -q "^ *$name;" "$checkout/src/prairie.map" || { echo "one file: $name may clash"; exit 1; }
+done
+quietly "$compiler" -I"$checkout/include" "$here/consumer/main.c" "$checkout/prairie.o" -o "$scratch/one_file"
+expect "one file" one_file "$scratch/one_file"
+
 if ! command -v meson >/dev/null; then
     echo "left out: Meson (dev/setup test brings it)"
     exit 0
