@@ -121,18 +121,6 @@ INLINE bool lock_is_surely_mine(const struct lock *lock)
 }
 #endif
 
-INLINE bool lock_try(struct lock *lock)
-{
-    uint32_t expected = LOCK_FREE;
-
-    if (!__atomic_compare_exchange_n(&lock->state, &expected, LOCK_HELD, false, __ATOMIC_ACQUIRE,
-                                     __ATOMIC_RELAXED))
-        return false;
-    lock->taken++;
-    lock_witness_take(lock);
-    return true;
-}
-
 /* For code that may have interrupted a thread which holds any locks: takes the lock if it is free.
  * No rank is checked and nothing is counted. False: it is taken. Given back with
  * lock_give_anywhere. */
@@ -142,6 +130,14 @@ INLINE bool lock_try_anywhere(struct lock *lock)
 
     return __atomic_compare_exchange_n(&lock->state, &expected, LOCK_HELD, false, __ATOMIC_ACQUIRE,
                                        __ATOMIC_RELAXED);
+}
+
+INLINE bool lock_try(struct lock *lock)
+{
+    if (!lock_try_anywhere(lock)) return false;
+    lock->taken++;
+    lock_witness_take(lock);
+    return true;
 }
 
 INLINE void lock_take(struct lock *lock)
