@@ -92,10 +92,8 @@ static bool enter(const struct sparse_walk *walk, struct arena *arena)
 static void purge_pages_of(struct sparse_walk *walk, struct arena *arena, struct slab *slab,
                            size_t first, size_t pages)
 {
-    char *base = page_address(slab->page + (uint32_t)first);
-
     walk->tally.calls++;
-    if (!os_purge((struct os_range){ base, pages << space.page_shift })) {
+    if (!os_purge(page_range(slab->page + (uint32_t)first, pages))) {
         walk->refusals++;
         return;
     }

@@ -124,8 +124,7 @@ char *vast_take(size_t bytes, size_t align)
 
 char *vast_take_from(uint32_t page, size_t bytes)
 {
-    struct os_range run = { page_address(page),
-                            (size_t)page_record(page)->run_pages << space.page_shift };
+    struct os_range run = page_range(page, page_record(page)->run_pages);
     size_t gained = bytes - min_size(run.bytes, bytes);
     struct os_range range;
 

@@ -183,7 +183,7 @@ INLINE void take_front(struct page_heap *heap, uint32_t page, size_t pages, enum
 INLINE bool open_free(struct page_heap *heap, uint32_t page, size_t pages)
 {
     if (!OS_PURGE_CLOSES || heap->is_supplied) return true;
-    return os_commit((struct os_range){ page_address(page), pages << space.page_shift });
+    return os_commit(page_range(page, pages));
 }
 
 /* May so many pages be taken from a hole on? What is not dirty in it is clean, and so is what would

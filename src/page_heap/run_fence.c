@@ -28,7 +28,7 @@ static void build_fence(uint32_t page)
     if (is_free) take_front(heap, behind, 1, PAGE_USED);
     lock_give(&heap->lock);
     if (!is_free) return;
-    if (os_fence((struct os_range){ page_address(behind), page_bytes() })) {
+    if (os_fence(page_range(behind, 1))) {
         RELAXED_STORE(record->bin_index, (uint16_t)(record->bin_index | PAGE_FENCED));
         return;
     }
@@ -52,6 +52,5 @@ void run_take_fence_away(uint32_t page)
     if (!page_is_fenced(record)) return;
     RELAXED_STORE(record->bin_index, (uint16_t)(record->bin_index - PAGE_FENCED));
     /* A page that the kernel keeps is nobody's. */
-    if (os_unfence((struct os_range){ page_address(behind), page_bytes() }))
-        put_back(page_heap_of(page), behind);
+    if (os_unfence(page_range(behind, 1))) put_back(page_heap_of(page), behind);
 }

@@ -210,7 +210,7 @@ void page_heaps_put_back_in_flight(void)
 void run_return_remapped(uint32_t page)
 {
     size_t pages = page_record(page)->run_pages;
-    struct os_range range = { page_address(page), pages << space.page_shift };
+    struct os_range range = page_range(page, pages);
 
     if (!os_close(range)) {
         run_return(page);
@@ -241,7 +241,7 @@ static size_t close_end(struct page_heap *heap)
         pages++;
     }
     if (!space_close_tail(first, pages)) return 0;
-    huge_advise_new_mapping((struct os_range){ page_address(first), pages << space.page_shift });
+    huge_advise_new_mapping(page_range(first, pages));
     heap->end = end;
     heap->open_pages -= tail.pages;
     for (size_t at = 0; at < tail.pages;) at += remove_free(heap, tail.first + (uint32_t)at);

@@ -6,10 +6,7 @@
 enum { PUT_OFF_SHARE = 8 };
 
 /* Of a run on its way. False: the kernel would not. */
-static bool purge_pages(uint32_t page, size_t pages)
-{
-    return os_purge((struct os_range){ page_address(page), pages << space.page_shift });
-}
+static bool purge_pages(uint32_t page, size_t pages) { return os_purge(page_range(page, pages)); }
 
 void purge_count_calls(struct page_heap *heap, size_t calls, size_t purged_pages)
 {

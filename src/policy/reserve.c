@@ -14,11 +14,6 @@ enum { RECORDS_SHARE = 32, RECORDS_BYTES_MIN = 16 * 1024 };
 /* Runs are halved down to this when no longer one can be had: every slab fits into one. */
 enum { RUN_PAGES_MIN = 16 };
 
-static struct os_range range_of(uint32_t page, size_t pages)
-{
-    return (struct os_range){ page_address(page), pages << space.page_shift };
-}
-
 /* ---- giving away ---- */
 
 /* Gives the last `pages` of a run to the page heap. False: the kernel would not treat them as
@@ -28,7 +23,7 @@ static bool give_tail(uint32_t index, size_t pages)
     uint32_t page = reserve.run[index];
     size_t left = page_record(page)->run_pages - pages;
 
-    if (!os_keep_from_child(range_of(page + (uint32_t)left, pages), false)) return false;
+    if (!os_keep_from_child(page_range(page + (uint32_t)left, pages), false)) return false;
     RELAXED_STORE(reserve.pages, reserve.pages - pages);
     if (left == 0) {
         reserve.run[index] = reserve.run[--reserve.run_count];
@@ -91,8 +86,8 @@ static void shrink(void)
  * shares them, and the first write afterwards needs a page of the kernel's. */
 static bool make_real(uint32_t page, size_t pages)
 {
-    if (!os_touch(range_of(page, pages))) return false;
-    (void)os_keep_from_child(range_of(page, pages), true);
+    if (!os_touch(page_range(page, pages))) return false;
+    (void)os_keep_from_child(page_range(page, pages), true);
     return true;
 }
 
@@ -174,7 +169,7 @@ static void join_runs(void)
 static void touch_again(void)
 {
     for (uint32_t i = 0; i < reserve.run_count; i++)
-        if (!os_touch(range_of(reserve.run[i], page_record(reserve.run[i])->run_pages))) return;
+        if (!os_touch(page_range(reserve.run[i], page_record(reserve.run[i])->run_pages))) return;
     reserve.untouched = false;
 }
 

@@ -312,10 +312,9 @@ struct page_span space_grow(size_t pages, size_t unit_pages, size_t room_bytes)
 bool space_close_tail(uint32_t first, size_t pages)
 {
     struct region *region = &space.region[space.region_count - 1];
-    size_t bytes = pages << space.page_shift;
 
-    if (!os_close((struct os_range){ page_address(first), bytes })) return false;
+    if (!os_close(page_range(first, pages))) return false;
     RELAXED_STORE(region->open_pages, region->open_pages - (uint32_t)pages);
-    space.open_bytes -= bytes;
+    space.open_bytes -= pages << space.page_shift;
     return true;
 }

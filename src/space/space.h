@@ -141,6 +141,11 @@ INLINE char *page_address(uint32_t page)
     return first->base + ((size_t)(page - 1) << space.page_shift);
 }
 
+INLINE struct os_range page_range(uint32_t page, size_t pages)
+{
+    return (struct os_range){ page_address(page), pages << space.page_shift };
+}
+
 /* How many pages lie between it and the next aligned address. */
 INLINE size_t pages_to_alignment(uint32_t page, size_t align_pages)
 {

@@ -5,14 +5,9 @@
 
 #include "pages.h"
 
-static struct os_range range_of(uint32_t page, size_t pages)
-{
-    return (struct os_range){ page_address(page), pages << space.page_shift };
-}
-
 static bool is_open(uint32_t page, size_t pages)
 {
-    struct os_range range = range_of(page, pages);
+    struct os_range range = page_range(page, pages);
 
     return fake_is_committed(range.base, range.bytes);
 }
