@@ -21,7 +21,6 @@
 #define STAGGER_PAGES 64u       /* staggered blocks in as many pages begin with the same line */
 #define REGION_COUNT_MAX 64u
 #define REGION_CRUMB_SHARE 16u                 /* less than a 16th of the first region is a crumb */
-#define PAGE_HEAP_MAX 64u                      /* page heaps that open the address space */
 #define RUN_PAGES_MAX (((size_t)15 << 26) - 1) /* what bins can hold */
 #define META_BYTES_MAX BY_WORD(TiB / 4, SIZE_MAX) /* what numbers of records can name */
 #define FOREIGN_COUNT_MAX ((size_t)1 << 20)       /* foreign extents, at once */

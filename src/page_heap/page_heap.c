@@ -9,8 +9,7 @@
 #include "../base/bits.h"
 #include "../space/commit.h"
 
-_Static_assert(PAGE_HEAPS >= 1 && PAGE_HEAPS <= PAGE_HEAP_MAX
-                   && (PAGE_HEAPS & (PAGE_HEAPS - 1)) == 0,
+_Static_assert(PAGE_HEAPS >= 1 && PAGE_HEAPS <= 64 && (PAGE_HEAPS & (PAGE_HEAPS - 1)) == 0,
                "PRAIRIE_PAGE_HEAPS is a power of two");
 
 _Alignas(4096) struct page_heap page_heap[PAGE_HEAPS] SPARSE; /* the first one on one page */
@@ -31,12 +30,16 @@ void page_heap_start(struct page_heap *heap)
 {
     *(volatile char *)heap = 0; /* a page of zeros that is read first costs two faults */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (!heap->is_supplied) lock_init(&heap->lock, LOCK_PAGE_HEAP);
-    heap->freely_leased_max = heap->is_supplied ? (uint32_t)RUN_PAGES_MAX : freely_leased_max_now();
-    heap->trigger_pages = heap->is_supplied ? SIZE_MAX : 0;
     heap->huge_again_at = UINT64_MAX;
-    /* What hooks supply is no part of what prairie takes. */
-    if (!heap->is_supplied) commit_add_heap(&heap->open_pages, &heap->free_pages[FREE_CLEAN]);
+    if (page_heap_is_supplied(heap)) { /* no part of what prairie takes */
+        heap->freely_leased_max = (uint32_t)RUN_PAGES_MAX;
+        heap->trigger_pages = SIZE_MAX;
+        return;
+    }
+    lock_init(&heap->lock, LOCK_PAGE_HEAP);
+    heap->freely_leased_max = freely_leased_max_now();
+    heap->trigger_pages = 0;
+    commit_add_heap(&heap->open_pages, &heap->free_pages[FREE_CLEAN]);
 }
 
 void page_heaps_start(void)

@@ -60,7 +60,6 @@ struct page_piece {
 
 struct page_heap {
     struct lock lock;              /* not of a supplied one (page_heap_lock) */
-    bool is_supplied;              /* constant: by pieces (supplied.h) */
     uint8_t number;                /* constant: its place in page_heap; PAGE_HEAPS: supplied */
     uint32_t end;                  /* under lock: the page after the last one that it opened and
                                       that is still open; 0: none */
@@ -119,18 +118,25 @@ INLINE bool page_heap_is_held(const struct page_heap *heap)
     return RELAXED_LOAD(heap->lock.state) != LOCK_FREE;
 }
 
+/* Do its pages come in pieces (supplied.h)? */
+INLINE bool page_heap_is_supplied(const struct page_heap *heap)
+{
+    return heap->number == PAGE_HEAPS;
+}
+
 /* The lock of a supplied heap is that of page_heap[0], in whose used runs its pieces may lie. A
  * piece may also lie in a used run of another shared heap, which reads the states of neighbours
  * under its own lock: SUPPLIED states merge with none of its runs. */
 INLINE struct lock *page_heap_lock(struct page_heap *heap)
 {
-    return heap->is_supplied ? &page_heap->lock : &heap->lock;
+    return page_heap_is_supplied(heap) ? &page_heap->lock : &heap->lock;
 }
 
 /* What its free pages say. */
 INLINE enum page_state free_state(const struct page_heap *heap, unsigned kind)
 {
-    return (enum page_state)((heap->is_supplied ? PAGE_SUPPLIED_DIRTY : PAGE_DIRTY) + kind);
+    return (enum page_state)((page_heap_is_supplied(heap) ? PAGE_SUPPLIED_DIRTY : PAGE_DIRTY)
+                             + kind);
 }
 
 /* Pages that somebody holds. Exact under the lock. */

@@ -182,7 +182,7 @@ INLINE void take_front(struct page_heap *heap, uint32_t page, size_t pages, enum
  * now; what hooks supply is theirs. False: no memory, and they must stay free. */
 INLINE bool open_free(struct page_heap *heap, uint32_t page, size_t pages)
 {
-    if (!OS_PURGE_CLOSES || heap->is_supplied) return true;
+    if (!OS_PURGE_CLOSES || page_heap_is_supplied(heap)) return true;
     return os_commit(page_range(page, pages));
 }
 

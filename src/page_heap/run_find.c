@@ -57,7 +57,7 @@ INLINE bool is_free_in(const struct page_heap *heap, uint32_t page, uint32_t bes
 {
     uint8_t state = state_beside(page_record(page));
 
-    if (likely(!heap->is_supplied)) return is_free_state(state);
+    if (likely(!page_heap_is_supplied(heap))) return is_free_state(state);
     return is_supplied_free_state(state) && is_same_piece(heap, page, beside);
 }
 

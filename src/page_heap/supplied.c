@@ -8,7 +8,6 @@
 
 void supplied_start(struct page_heap *heap)
 {
-    heap->is_supplied = true;
     heap->number = PAGE_HEAPS;
     page_heap_start(heap);
 }

@@ -10,7 +10,7 @@ struct commit commit = { .limit_bytes = SIZE_MAX };
 
 void commit_add_heap(const size_t *open_pages, const size_t *clean_pages)
 {
-    check(commit.heap_count < PAGE_HEAP_MAX);
+    check(commit.heap_count < PAGE_HEAPS);
     commit.pages[commit.heap_count] = (struct commit_pages){ open_pages, clean_pages };
     __atomic_store_n(&commit.heap_count, commit.heap_count + 1, __ATOMIC_RELEASE);
 }

@@ -23,7 +23,7 @@ struct commit {
     size_t guarded_bytes; /* atomic: pages of guarded blocks (guard/guarded.h) */
     struct commit_pages {
         const size_t *open, *clean; /* of a page heap; constant once counted */
-    } pages[PAGE_HEAP_MAX];
+    } pages[PAGE_HEAPS];
     unsigned heap_count; /* atomic */
 };
 

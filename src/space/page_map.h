@@ -101,7 +101,7 @@ struct page {
 #define PAGE_STAGGERED ((uint16_t)0x200)
 #define PAGE_LINES ((uint16_t)0x1c00)
 #define PAGE_LINE ((uint16_t)0x400)
-_Static_assert(PAGE_HEAP_MAX < PAGE_STAGGERED, "numbers of page heaps lie below the marks");
+_Static_assert(PAGE_HEAPS < PAGE_STAGGERED, "numbers of page heaps lie below the marks");
 _Static_assert(PAGE_LINES / PAGE_LINE * LINE_BYTES < PAGE_STAGGERED, "as many bytes are to spare");
 
 /* Of the first page of a used run: the number of its page heap. */
