@@ -106,8 +106,8 @@ INLINE void make_free(struct page_heap *heap, uint32_t page, size_t pages, enum 
     unsigned bin;
 
     if (state >= PAGE_SUPPLIED_DIRTY) {
-        merges_left = merges_left && is_same_piece(heap, page, page - 1);
-        merges_right = merges_right && is_same_piece(heap, page, page + (uint32_t)pages);
+        merges_left = merges_left && supplied_is_same_piece(heap, page, page - 1);
+        merges_right = merges_right && supplied_is_same_piece(heap, page, page + (uint32_t)pages);
     }
     heap->free_pages[kind_of((uint8_t)state)] += pages;
     if (state == PAGE_DIRTY) note_dirty(heap);

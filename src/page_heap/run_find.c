@@ -58,7 +58,7 @@ INLINE bool is_free_in(const struct page_heap *heap, uint32_t page, uint32_t bes
     uint8_t state = state_beside(page_record(page));
 
     if (likely(!page_heap_is_supplied(heap))) return is_free_state(state);
-    return is_supplied_free_state(state) && is_same_piece(heap, page, beside);
+    return is_supplied_free_state(state) && supplied_is_same_piece(heap, page, beside);
 }
 
 struct hole hole_after(const struct page_heap *heap, uint32_t page, size_t enough)

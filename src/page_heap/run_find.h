@@ -7,7 +7,7 @@
 #define PRAIRIE_PAGE_HEAP_RUN_FIND_H
 
 #include "../base/bits.h"
-#include "page_heap.h"
+#include "supplied.h"
 
 /* The state of a page beside a run. A seam's may be written by who opens pages there, under another
  * lock (K4). */
@@ -114,9 +114,6 @@ INLINE uint32_t run_find_dirty(struct page_heap *heap, size_t pages)
 {
     return find_in(heap, FREE_DIRTY, pages, bin_of(pages), bin_fitting(pages));
 }
-
-/* Of a supplied page heap: do both pages lie in the same piece? */
-bool is_same_piece(const struct page_heap *heap, uint32_t page, uint32_t other);
 
 /* A free run with an aligned stretch of `pages` in it; dirty ones first. 0: there is none. */
 uint32_t run_find_aligned(struct page_heap *heap, size_t pages, size_t align_pages);

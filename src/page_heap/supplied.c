@@ -22,7 +22,7 @@ struct page_piece *supplied_piece_of(const struct page_heap *heap, uint32_t page
     return piece;
 }
 
-bool is_same_piece(const struct page_heap *heap, uint32_t page, uint32_t other)
+bool supplied_is_same_piece(const struct page_heap *heap, uint32_t page, uint32_t other)
 {
     const struct page_piece *piece = supplied_piece_of(heap, page);
 

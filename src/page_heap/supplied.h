@@ -25,6 +25,8 @@ void supplied_add(struct page_heap *heap, struct page_piece *piece, unsigned kin
 void supplied_remove(struct page_heap *heap, struct page_piece *piece);
 /* The piece that the page is of; NULL: it is of none. */
 struct page_piece *supplied_piece_of(const struct page_heap *heap, uint32_t page);
+/* Do both pages lie in the same piece? */
+bool supplied_is_same_piece(const struct page_heap *heap, uint32_t page, uint32_t other);
 /* Is nothing of it leased? */
 bool supplied_is_free(const struct page_piece *piece);
 /* Are there at least two free runs? Without them no two pieces can be all free. */

@@ -306,7 +306,6 @@
 #define huge_obey_option prairie_own_huge_obey_option
 #define huge_reconsider prairie_own_huge_reconsider
 #define huge_try prairie_own_huge_try
-#define is_same_piece prairie_own_is_same_piece
 #define large_bytes prairie_own_large_bytes
 #define large_bytes_for prairie_own_large_bytes_for
 #define large_cache_add_numbers prairie_own_large_cache_add_numbers
@@ -768,6 +767,7 @@
 #define supplied_check prairie_own_supplied_check
 #define supplied_has_two_free prairie_own_supplied_has_two_free
 #define supplied_is_free prairie_own_supplied_is_free
+#define supplied_is_same_piece prairie_own_supplied_is_same_piece
 #define supplied_lease prairie_own_supplied_lease
 #define supplied_piece_of prairie_own_supplied_piece_of
 #define supplied_remove prairie_own_supplied_remove
