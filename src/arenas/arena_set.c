@@ -28,12 +28,6 @@ void arenas_start(unsigned core_count)
     arena_limit = wanted < ARENA_COUNT_MAX ? wanted : ARENA_COUNT_MAX;
 }
 
-/* NULL: not made yet. The table is not read before something is in it: see make_arena. */
-static struct arena *arena_of_number(unsigned index)
-{
-    return index < arenas_end() ? __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE) : NULL;
-}
-
 void arenas_limit(unsigned wanted)
 {
     if (wanted > ARENA_COUNT_MAX) wanted = ARENA_COUNT_MAX;

@@ -31,6 +31,19 @@ bool arenas_harden(void);
 /* For walks over the set of arenas: no arena has this number or a higher one. An entry below may be
  * NULL. */
 INLINE unsigned arenas_end(void) { return __atomic_load_n(&arena_end, __ATOMIC_ACQUIRE); }
+/* The arena of this number, destroyed or not; NULL: none was made. The table is not read before
+ * something is in it: see make_arena. */
+INLINE struct arena *arena_of_number(size_t index)
+{
+    return index < arenas_end() ? __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE) : NULL;
+}
+/* The same, but NULL for a destroyed one. */
+INLINE struct arena *made_arena_at(size_t index)
+{
+    struct arena *arena = arena_of_number(index);
+
+    return arena != NULL && !RELAXED_LOAD(arena->is_destroyed) ? arena : NULL;
+}
 /* The first arena of this number or a higher one; NULL: there is none. */
 INLINE struct arena *arena_from(unsigned index)
 {

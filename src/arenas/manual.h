@@ -56,15 +56,6 @@ INLINE uint32_t *manual_sample(uint32_t page)
     return &((struct manual_large *)meta_record(page_record(page)->slab))->sample;
 }
 
-/* The arena of this number, manual or automatic; NULL: there is none. */
-INLINE struct arena *made_arena_at(size_t index)
-{
-    struct arena *arena =
-        index < ARENA_INDEX_END ? __atomic_load_n(&arenas[index], __ATOMIC_ACQUIRE) : NULL;
-
-    return arena != NULL && !RELAXED_LOAD(arena->is_destroyed) ? arena : NULL;
-}
-
 /* The manual arena of this number; NULL: there is none. */
 INLINE struct arena *manual_arena_at(unsigned index)
 {
