@@ -196,7 +196,7 @@ static void walk_arena(struct sparse_walk *walk, struct arena *arena)
         class_index++;
     RELAXED_STORE(sparse_slabs.over, NULL);
     walk->is_incomplete |= class_index < CLASS_COUNT || is_walk_stopped(walk);
-    purge_count_used(arena->page_heap, walk->tally);
+    purge_count_tally(arena->page_heap, walk->tally);
 }
 
 /* False: somebody else walks. */

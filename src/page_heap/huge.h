@@ -13,7 +13,7 @@
  * longer then.
  *
  * Where they are wanted, one touch makes all of a huge page resident, clean pages beside it too.
- * When they are no longer, those go back, once (policy/purge_pass.c).
+ * When they are no longer, those go back, once (policy/purge.c).
  *
  * One wish covers the first region, open or not, so that there are no more mappings than without;
  * regions after it are left to the kernel's own setting. All are refused them with thp:never, where

@@ -105,7 +105,7 @@ size_t purge_all(void)
     return purged << space.page_shift;
 }
 
-void purge_count_used(struct page_heap *heap, struct purge_tally tally)
+void purge_count_tally(struct page_heap *heap, struct purge_tally tally)
 {
     if (tally.calls == 0) return;
     lock_take(&heap->lock);
@@ -208,6 +208,37 @@ void purge_beyond_budget(void)
     purge_left_behind(NULL);
 }
 
+/* ---- what huge pages left behind ---- */
+
+/* A hard limit counts what is on its way as used: there must be room for so many parts of huge
+ * pages. */
+static bool may_take_clean(size_t parts)
+{
+    return !OS_PURGE_CLOSES && page_heap_may_take_clean(page_heap, parts * pages_of_huge_page());
+}
+
+/* Each run is put back when the next is taken, so that the walk knows where it is: two are on their
+ * way at once. */
+void purge_left_behind(const uint32_t *stop)
+{
+    uint32_t at = 0, held = 0, page;
+    struct purge_tally tally = { 0, 0, 0 };
+
+    if (!may_take_clean(2) || !huge_take_left_behind()) return;
+    while (!RELAXED_LOAD(huge.wanted) && !purge_is_stopped(stop) && may_take_clean(1)
+           && (page = run_take_clean_edge(&at)) != 0) {
+        size_t pages = page_record(page)->run_pages;
+
+        tally.calls++;
+        if (os_purge(page_range(page, pages))) tally.pages += pages;
+        if (held != 0) run_put_free(held, PAGE_CLEAN);
+        held = page;
+    }
+    if (held != 0) run_put_free(held, PAGE_CLEAN);
+    if (purge_is_stopped(stop) || !may_take_clean(2)) RELAXED_STORE(huge.left_behind, true);
+    purge_count_tally(page_heap, tally);
+}
+
 /* ---- later ---- */
 
 /* The budgets have changed: each trigger falls to the least that any budget allows, so that all are
@@ -248,7 +279,8 @@ bool purge_wants_background(void)
 
         lock_take(&heap->lock);
         learn(heap, now);
-        wants |= !purge[i].took_nothing && wanted_again(heap) > pages_for(PURGE_UNATTENDED_BYTES);
+        wants |=
+            !purge_of(heap)->took_nothing && wanted_again(heap) > pages_for(PURGE_UNATTENDED_BYTES);
         lock_give(&heap->lock);
     }
     return wants && !nothing_may_stay();

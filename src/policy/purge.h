@@ -105,13 +105,13 @@ INLINE bool purge_is_urgent(void)
 }
 /* Gives all dirty pages back. Returns bytes. */
 size_t purge_all(void);
-/* What went back to the kernel out of runs that are in use. */
+/* What went back to the kernel, and was not dirty: out of runs that are in use, or clean. */
 struct purge_tally {
     size_t calls, pages;
     size_t more_pages; /* so many more of the page heap's are out than ever before */
 };
-/* Counts it for the page heap that the runs are of. */
-void purge_count_used(struct page_heap *heap, struct purge_tally tally);
+/* Counts it for that page heap. */
+void purge_count_tally(struct page_heap *heap, struct purge_tally tally);
 /* Somebody should look, though no more pages are dirty than may stay: purge_is_within_budget is
  * false once. */
 void purge_ask_for_look(void);

@@ -5,9 +5,6 @@
 
 enum { PUT_OFF_SHARE = 8 };
 
-/* Of a run on its way. False: the kernel would not. */
-static bool purge_pages(uint32_t page, size_t pages) { return os_purge(page_range(page, pages)); }
-
 void purge_count_calls(struct page_heap *heap, size_t calls, size_t purged_pages)
 {
     purge_of(heap)->calls += calls;
@@ -24,11 +21,11 @@ static uint32_t purge_halves(struct purge_pass *pass, uint32_t page)
 
     while (pages >= 2 * least && run_is_in_flight(page)) {
         size_t front = round_down(pages / 2, unit), end = pages - front;
-        bool takes_front = purge_pages(page, front);
+        bool takes_front = os_purge(page_range(page, front));
         uint32_t second;
 
         pass->calls += takes_front ? 1 : 2;
-        if (!takes_front && !purge_pages(page + (uint32_t)front, end)) break;
+        if (!takes_front && !os_purge(page_range(page + (uint32_t)front, end))) break;
         second = run_split_in_flight(page, front);
         if (second == 0) break;
         run_put_free(takes_front ? page : second, PAGE_CLEAN);
@@ -46,7 +43,7 @@ static bool purge_run(struct purge_pass *pass, uint32_t page)
     size_t pages = page_record(page)->run_pages, purged = pass->purged;
 
     pass->calls++;
-    if (purge_pages(page, pages)) {
+    if (os_purge(page_range(page, pages))) {
         run_put_free(page, PAGE_CLEAN);
         pass->purged += pages;
         return true;
@@ -101,33 +98,4 @@ size_t purge_end_pass(const struct purge_pass *pass)
     if (own->took_nothing) purge_raise_trigger(heap);
     lock_give(&heap->lock);
     return pass->purged;
-}
-
-/* A hard limit counts what is on its way as used: there must be room for so many parts of huge
- * pages. */
-static bool may_take_clean(size_t parts)
-{
-    return !OS_PURGE_CLOSES && page_heap_may_take_clean(page_heap, parts * pages_of_huge_page());
-}
-
-/* Each run is put back when the next is taken, so that the walk knows where it is: two are on their
- * way at once. */
-void purge_left_behind(const uint32_t *stop)
-{
-    uint32_t at = 0, held = 0, page;
-    size_t calls = 0, purged = 0;
-
-    if (!may_take_clean(2) || !huge_take_left_behind()) return;
-    while (!RELAXED_LOAD(huge.wanted) && !purge_is_stopped(stop) && may_take_clean(1)
-           && (page = run_take_clean_edge(&at)) != 0) {
-        calls++;
-        if (purge_pages(page, page_record(page)->run_pages)) purged += page_record(page)->run_pages;
-        if (held != 0) run_put_free(held, PAGE_CLEAN);
-        held = page;
-    }
-    if (held != 0) run_put_free(held, PAGE_CLEAN);
-    if (purge_is_stopped(stop) || !may_take_clean(2)) RELAXED_STORE(huge.left_behind, true);
-    lock_take(&page_heap->lock);
-    purge_count_calls(page_heap, calls, purged);
-    lock_give(&page_heap->lock);
 }

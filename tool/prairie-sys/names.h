@@ -539,7 +539,7 @@
 #define purge_begin_unneeded prairie_own_purge_begin_unneeded
 #define purge_beyond_budget prairie_own_purge_beyond_budget
 #define purge_count_calls prairie_own_purge_count_calls
-#define purge_count_used prairie_own_purge_count_used
+#define purge_count_tally prairie_own_purge_count_tally
 #define purge_end_pass prairie_own_purge_end_pass
 #define purge_heaps_beyond_budget prairie_own_purge_heaps_beyond_budget
 #define purge_is_within_live_budget prairie_own_purge_is_within_live_budget
