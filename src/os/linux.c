@@ -375,19 +375,6 @@ const char *os_setting(const char *name)
     return NULL;
 }
 
-/* The loader sees to it that prairie is the first to be asked. */
-bool os_other_free(void *block)
-{
-    (void)block;
-    return false;
-}
-
-size_t os_other_bytes(const void *block)
-{
-    (void)block;
-    return SIZE_MAX;
-}
-
 /* ---- locks and the end ---- */
 
 void port_wait(const uint32_t *word, uint32_t expected)

@@ -15,6 +15,7 @@
 #include "linux_fault.c"
 #include "linux_guard.c"
 #include "linux_group.c"
+#include "no_owner.c"
 #elif defined(__APPLE__)
 #include "darwin.c"
 #include "darwin_code.c"
@@ -31,6 +32,7 @@
 #include "freebsd.c"
 #include "no_fault.c"
 #include "no_guard.c"
+#include "no_owner.c"
 #include "unix.c"
 #elif defined(__NetBSD__)
 #include "bsd.c"
@@ -38,6 +40,7 @@
 #include "netbsd.c"
 #include "no_fault.c"
 #include "no_guard.c"
+#include "no_owner.c"
 #include "unix.c"
 #elif defined(_WIN32)
 #include "no_fault.c"

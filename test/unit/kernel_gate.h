@@ -20,6 +20,7 @@ static int core_of_thread(void);
 #define getauxval(what) told_at_start(what)
 #define sched_getcpu core_of_thread
 #include "os/linux.c"
+#include "os/no_owner.c"
 #include "os/step.c"
 #include "os/linux_files.c"
 #undef getauxval
