@@ -156,17 +156,7 @@ bool os_thread_start(void *(*body)(void *))
 
 void os_thread_wait(uint64_t most_ms) { (void)most_ms; }
 void os_threads_forget(void) {}
-bool os_threads_forget_lost(void) { return false; }
 uint32_t os_thread_id(void) { return 0; }
-
-/* Rights are the process's. */
-bool os_thread_rights_may_part(bool alone)
-{
-    (void)alone;
-    return false;
-}
-
-bool os_thread_rights_parted(void) { return false; }
 bool os_has_one_thread(void) { return false; }
 
 uintptr_t port_thread_mark(void) { return (uintptr_t)pthread_self(); }

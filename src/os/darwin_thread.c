@@ -46,16 +46,6 @@ void os_thread_wait(uint64_t most_ms)
 }
 
 void os_threads_forget(void) { thread_alive = 0; }
-bool os_threads_forget_lost(void) { return false; }
 uint32_t os_thread_id(void) { return 0; }
-
-/* Rights are the process's. */
-bool os_thread_rights_may_part(bool alone)
-{
-    (void)alone;
-    return false;
-}
-
-bool os_thread_rights_parted(void) { return false; }
 
 bool os_has_one_thread(void) { return pthread_is_threaded_np() == 0; }

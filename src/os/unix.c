@@ -98,27 +98,6 @@ uint64_t os_random(void)
     return number;
 }
 
-/* The kernel has no call that moves pages and leaves their place. */
-bool os_move(struct os_range from, struct os_range to)
-{
-    (void)from;
-    (void)to;
-    return false;
-}
-
-struct os_range os_move_out(struct os_range from, size_t bytes)
-{
-    (void)from;
-    (void)bytes;
-    return (struct os_range){ NULL, 0 };
-}
-
-void os_move_back(struct os_range from, struct os_range to)
-{
-    (void)from;
-    (void)to;
-}
-
 /* In its place only, and only when it shrinks. */
 struct os_range os_resize(struct os_range range, size_t bytes, bool may_move)
 {
@@ -136,30 +115,10 @@ bool os_touch(struct os_range range)
     return true;
 }
 
-/* There are none that a program could ask for later. */
-void os_wish_huge_pages(struct os_range range, bool wanted)
-{
-    (void)range;
-    (void)wanted;
-}
-
-uint64_t os_first_touch_us(void *page)
-{
-    (void)page;
-    return 0;
-}
-
-void os_huge_page_mode(char *text, size_t room_bytes)
-{
-    (void)strlcpy(text, "not supported", room_bytes);
-}
-
 /* ---- limits and facts ---- */
 
 /* There are no groups with a limit of their own. */
-unsigned os_core_quota(void) { return 0; }
 struct os_group os_group_memory(void) { return (struct os_group){ SIZE_MAX, SIZE_MAX, false }; }
-uint64_t os_stalled_us(void) { return 0; }
 
 size_t os_address_space_limit(void)
 {
@@ -289,12 +248,6 @@ size_t os_file_read(int file, void *bytes, size_t wanted)
     os_interlude_ends(before);
     return count;
 }
-
-/* ---- forks ---- */
-
-void os_fork_begins(void) {}
-void os_fork_ends_in_parent(void) {}
-void os_fork_ends_in_child(void) {}
 
 /* ---- messages and the end ---- */
 

@@ -130,21 +130,7 @@ bool os_close(struct os_range range)
 
 bool os_purge(struct os_range range) { return os_close(range); }
 
-/* Pages cannot be moved here, nor a reservation made longer. */
-bool os_move(struct os_range from, struct os_range to)
-{
-    (void)from, (void)to;
-    return false;
-}
-
-struct os_range os_move_out(struct os_range from, size_t bytes)
-{
-    (void)from, (void)bytes;
-    return (struct os_range){ NULL, 0 };
-}
-
-void os_move_back(struct os_range from, struct os_range to) { (void)from, (void)to; }
-
+/* A reservation cannot be made longer. */
 struct os_range os_resize(struct os_range range, size_t bytes, bool may_move)
 {
     (void)range, (void)bytes, (void)may_move;
@@ -188,23 +174,6 @@ bool os_keep_from_child(struct os_range range, bool kept)
     return true;
 }
 
-/* Huge pages here are never taken away, and need a right that few users have. */
-void os_wish_huge_pages(struct os_range range, bool wanted) { (void)range, (void)wanted; }
-
-uint64_t os_first_touch_us(void *page)
-{
-    (void)page;
-    return 0;
-}
-
-void os_huge_page_mode(char *text, size_t room_bytes)
-{
-    static const char words[] = "not supported";
-
-    __builtin_memcpy(text, words, min_size(sizeof words, room_bytes));
-    text[room_bytes - 1] = '\0';
-}
-
 /* ---- limits and facts ---- */
 
 size_t os_address_space_limit(void) { return SIZE_MAX; }
@@ -245,9 +214,6 @@ static size_t job_used(void)
     return os_own_bytes();
 }
 
-/* Rates of jobs are not looked at. */
-unsigned os_core_quota(void) { return 0; }
-
 /* Limits of the job, and the system's of all that is committed. */
 struct os_group os_group_memory(void)
 {
@@ -272,8 +238,6 @@ struct os_group os_group_memory(void)
     SetLastError(last_error);
     return tightest;
 }
-
-uint64_t os_stalled_us(void) { return 0; }
 
 unsigned os_core_count(void)
 {
@@ -432,20 +396,7 @@ bool os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(
     return true;
 }
 
-void os_fork_begins(void) {}
-void os_fork_ends_in_parent(void) {}
-void os_fork_ends_in_child(void) {}
 void os_threads_forget(void) {}
-bool os_threads_forget_lost(void) { return false; }
-
-/* Rights are the process's. */
-bool os_thread_rights_may_part(bool alone)
-{
-    (void)alone;
-    return false;
-}
-
-bool os_thread_rights_parted(void) { return false; }
 bool os_has_one_thread(void) { return false; }
 
 void (*os_next_symbol(const char *name))(void)

@@ -199,7 +199,6 @@ static size_t pages_kept(void)
 #define munmap model_munmap
 #define mprotect model_mprotect
 #define issetugid() 0
-#define strlcpy(to, from, room) ((void)snprintf(to, room, "%s", from), 0)
 #define arc4random_buf(at, bytes) memset(at, 0, bytes)
 
 const int unix_map_file = -1;
