@@ -126,6 +126,6 @@ INLINE struct kernel_span kernel_span_of(uint64_t ms)
 
 /* The kernel may be short of what it needs for a moment; a bounded number of tries, never a
  * loop. */
-PRIVATE bool linux_advise(struct os_range range, int advice);
+bool linux_advise(struct os_range range, int advice);
 
 #endif

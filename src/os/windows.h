@@ -48,8 +48,6 @@ void windows_heap_add(void *(*heap)(void));
  * destroyed nor used by others meanwhile; NULL: nobody's. */
 void *windows_heap_search(const void *block);
 
-/* Is the process ending, so that only this thread is left of it? */
-bool windows_is_ending(void);
 /* What the process will end with, which nobody can ask for when it is too late. */
 void windows_note_exit_code(uint32_t code);
 

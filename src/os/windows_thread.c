@@ -89,6 +89,9 @@ static void run_exit_hooks(void)
         if (exit_hook[i] != NULL) exit_hook[i]();
 }
 
+/* Is the process ending, so that only this thread is left of it? */
+static bool is_ending(void) { return system_calls.is_ending != NULL && system_calls.is_ending(); }
+
 static void NTAPI module_event(void *module, DWORD reason, void *reserved)
 {
     void (*hook)(void) = RELAXED_LOAD(end_hook);
@@ -96,15 +99,13 @@ static void NTAPI module_event(void *module, DWORD reason, void *reserved)
     (void)module, (void)reserved;
     if (reason == DLL_PROCESS_ATTACH) find_system_calls();
     if (reason == DLL_THREAD_DETACH && hook != NULL) hook();
-    if (reason == DLL_PROCESS_DETACH && windows_is_ending()) run_exit_hooks();
+    if (reason == DLL_PROCESS_DETACH && is_ending()) run_exit_hooks();
 }
 
 __attribute__((section(".CRT$XLP"), used)) static const PIMAGE_TLS_CALLBACK event_callback =
     module_event;
 
 /* ---- waiting ---- */
-
-bool windows_is_ending(void) { return system_calls.is_ending != NULL && system_calls.is_ending(); }
 
 static uint32_t exit_code; /* atomic */
 
@@ -118,7 +119,7 @@ static void wait_for(const uint32_t *word, uint32_t expected, const LARGE_INTEGE
 
 void port_wait(const uint32_t *word, uint32_t expected)
 {
-    if (windows_is_ending()) (void)TerminateProcess(GetCurrentProcess(), RELAXED_LOAD(exit_code));
+    if (is_ending()) (void)TerminateProcess(GetCurrentProcess(), RELAXED_LOAD(exit_code));
     wait_for(word, expected, NULL);
 }
 
@@ -204,7 +205,7 @@ void os_thread_wait(uint64_t most_ms)
 {
     uint64_t end = os_now_ms() + most_ms;
 
-    while (__atomic_load_n(&background_alive, __ATOMIC_ACQUIRE) != 0 && !windows_is_ending()) {
+    while (__atomic_load_n(&background_alive, __ATOMIC_ACQUIRE) != 0 && !is_ending()) {
         uint64_t now = os_now_ms();
 
         if (now >= end) return;
