@@ -98,13 +98,13 @@ static READS_UNLOCKED void read_group(void)
     size_t retaken = RELAXED_LOAD(limits.retaken_pages);
     size_t vast = RELAXED_LOAD(commit.vast_bytes);
     struct os_group group = os_group_memory();
-    size_t used, untouched;
+    size_t taken, untouched;
 
     if (group.failed && group_is_limited()) {
         group = (struct os_group){ limits.group.limit_bytes, room_now(), false };
     } else if (group.limit_bytes != SIZE_MAX) {
-        used = commit_used_bytes();
-        untouched = used - min_size(used, os_own_bytes());
+        taken = commit_taken_bytes();
+        untouched = taken - min_size(taken, os_own_bytes());
         group.room_bytes -= min_size(group.room_bytes / 2, untouched);
     }
     limits.group = group;
@@ -209,7 +209,7 @@ static bool is_to_tell(size_t *told_bytes, size_t measure, size_t line, unsigned
     return true;
 }
 
-static bool is_over_soft(void) { return commit_used_bytes() > limits_soft(); }
+static bool is_over_soft(void) { return commit_taken_bytes() > limits_soft(); }
 
 /* Beyond a line no dirty pages may stay, and those there are go back now. When they are all that
  * may be leased they stay, unless they make enough room together. */
@@ -279,7 +279,7 @@ enum limits_state limits_look(void)
     if (RELAXED_LOAD(limits.follows_group) && group_is_stale()) read_group();
     if (has_stalled()) RELAXED_STORE(limits.stall_due, true);
     purge_beyond_lines();
-    if (is_to_tell(&limits.soft_told_bytes, commit_used_bytes(), limits_soft(), SOFT_TOLD_SHARE))
+    if (is_to_tell(&limits.soft_told_bytes, commit_taken_bytes(), limits_soft(), SOFT_TOLD_SHARE))
         state = LIMITS_NEAR;
     limit = limits.group.limit_bytes;
     if (group_is_limited()

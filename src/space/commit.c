@@ -16,7 +16,7 @@ void commit_add_heap(const size_t *open_pages, const size_t *clean_pages)
 }
 
 /* Pages that were opened and never leased are address space, and so are their records. */
-READS_UNLOCKED size_t commit_used_bytes(void)
+READS_UNLOCKED size_t commit_taken_bytes(void)
 {
     return bytes_with_records(commit_taken_pages()) + RELAXED_LOAD(commit.vast_bytes)
          + RELAXED_LOAD(commit.vast_coming) + RELAXED_LOAD(commit.guarded_bytes)

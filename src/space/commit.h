@@ -47,7 +47,7 @@ INLINE_READS_UNLOCKED size_t commit_taken_pages(void)
     }
     return taken_pages;
 }
-size_t commit_used_bytes(void);
+size_t commit_taken_bytes(void);
 INLINE bool commit_is_limited(void)
 {
     return unlikely(RELAXED_LOAD(commit.limit_bytes) != SIZE_MAX);
@@ -55,11 +55,11 @@ INLINE bool commit_is_limited(void)
 /* What may still be taken; SIZE_MAX: there is no limit. */
 INLINE size_t commit_room_bytes(void)
 {
-    size_t limit = RELAXED_LOAD(commit.limit_bytes), used;
+    size_t limit = RELAXED_LOAD(commit.limit_bytes), taken;
 
     if (likely(limit == SIZE_MAX)) return SIZE_MAX;
-    used = commit_used_bytes();
-    return limit - min_size(used, limit);
+    taken = commit_taken_bytes();
+    return limit - min_size(taken, limit);
 }
 INLINE bool commit_allows(size_t bytes)
 {
@@ -68,7 +68,7 @@ INLINE bool commit_allows(size_t bytes)
 /* Is more taken than the limit allows? It was set below that. */
 INLINE bool commit_is_over(void)
 {
-    return commit_is_limited() && commit_used_bytes() > RELAXED_LOAD(commit.limit_bytes);
+    return commit_is_limited() && commit_taken_bytes() > RELAXED_LOAD(commit.limit_bytes);
 }
 
 #endif

@@ -152,7 +152,7 @@ static void none_under_a_hard_limit(void **state)
     (void)state;
     guard_from_now();
     block = guarded_block(100);
-    limits_set_hard(commit_used_bytes() + 64 * MiB);
+    limits_set_hard(commit_taken_bytes() + 64 * MiB);
     for (unsigned i = 0; i < 10000; i++) assert_false(stray_pool_has(prairie_malloc(100)));
     prairie_free(block);
     prairie_check_all();

@@ -346,11 +346,11 @@ static void nothing_clean_is_taken_close_to_a_hard_limit(void **state)
     page = clean_after_a_wish();
     stain(page, 3, 1);
     room = bytes_with_records(2 * pages_of_huge_page());
-    commit.limit_bytes = commit_used_bytes() + room - page_bytes();
+    commit.limit_bytes = commit_taken_bytes() + room - page_bytes();
     page_heaps_follow_limits();
     (void)purge_all();
     assert_int_equal(*(char *)page_address(page), 1);
-    commit.limit_bytes = commit_used_bytes() + room;
+    commit.limit_bytes = commit_taken_bytes() + room;
     (void)purge_all();
     assert_int_equal(*(char *)page_address(page), 0);
 }

@@ -15,7 +15,7 @@ static void the_hard_limit_is_of_the_process(void **state)
     assert_true(heap_start());
     first = lease_from(1, RUN_PAGES);
     second = lease_from(2, RUN_PAGES);
-    limits_set_hard(commit_used_bytes() + (RUN_PAGES << space.page_shift) / 2);
+    limits_set_hard(commit_taken_bytes() + (RUN_PAGES << space.page_shift) / 2);
     assert_int_equal(lease_of(1, RUN_PAGES, PAGE_USED), 0);
     assert_int_equal(lease_of(3, RUN_PAGES, PAGE_USED), 0);
     run_return(first);
@@ -34,7 +34,7 @@ static void a_seam_takes_nothing_of_the_limit(void **state)
     fake_cores(4);
     assert_true(heap_start());
     (void)lease_from(1, 1);
-    limits_set_hard(commit_used_bytes() + bytes_with_records(RUN_PAGES));
+    limits_set_hard(commit_taken_bytes() + bytes_with_records(RUN_PAGES));
     assert_ptr_equal(page_heap_of(lease_from(2, RUN_PAGES)), &page_heap[2]);
     assert_int_equal(lease_of(2, 1, PAGE_USED), 0);
     limits_set_hard(0);
@@ -125,7 +125,7 @@ static void under_a_hard_limit_own_pages_go_first(void **state)
     (void)lease_from(1, 1);
     give_back(own);
     give_back(others);
-    limits_set_hard(commit_used_bytes() + (RUN_PAGES << space.page_shift));
+    limits_set_hard(commit_taken_bytes() + (RUN_PAGES << space.page_shift));
     assert_int_equal(page_heap[2].freely_leased_max, 0);
     page = lease_from(2, 10);
     assert_ptr_equal(page_heap_of(page), &page_heap[2]);
@@ -212,7 +212,7 @@ static void all_of_the_end_is_closed(void **state)
         check_runs();
         assert_in_range(space.open_bytes, 1, open);
     }
-    assert_in_range(commit_used_bytes(), 1, open + bytes_of(1));
+    assert_in_range(commit_taken_bytes(), 1, open + bytes_of(1));
 }
 
 /* Where a used page stays, its page heap ends there; what that opens next follows without a

@@ -204,7 +204,7 @@ static void what_waits_leaves_before_a_request_is_refused(void **state)
     block = taken(LARGE);
     prairie_free(block);
     assert_int_equal(quarantine()->run_count, 1);
-    limits_set_hard(commit_used_bytes());
+    limits_set_hard(commit_taken_bytes());
     assert_ptr_equal(taken(LARGE), block);
     assert_null(prairie_malloc(LARGE));
     limits_set_hard(0);

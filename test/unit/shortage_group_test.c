@@ -289,7 +289,7 @@ static void what_was_taken_is_no_room_any_more(void **state)
     assert_int_equal(limits_room_bytes(), 54 * MiB);
     assert_non_null(prairie_malloc(8 * MiB));
     assert_in_range(limits_room_bytes(), 45 * MiB, 46 * MiB);
-    fake_own(commit_used_bytes() - 3 * MiB);
+    fake_own(commit_taken_bytes() - 3 * MiB);
     limits.group_known = false;
     (void)limits_look();
     assert_int_equal(limits_room_bytes(), 51 * MiB);
@@ -500,7 +500,7 @@ static void pages_between_blocks_stay_for_other_limits(void **state)
     (void)state;
     follow_group(64 * MiB, 10 * MiB);
     take_and_make_holes();
-    limits_set_soft(commit_used_bytes() / 2);
+    limits_set_soft(commit_taken_bytes() / 2);
     decay_look_at_limits_from(0);
     spare_block(20000);
     assert_true(RELAXED_LOAD(purge_mode.keeps_none)); /* somebody has looked */

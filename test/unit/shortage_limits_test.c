@@ -142,7 +142,7 @@ static void start_with_pages_on_their_way(void)
     run_return(page);
     on_its_way = run_take_dirty(page_heap, 1, 4 * MiB >> space.page_shift);
     assert_int_equal(on_its_way, page);
-    limit_hard_set(commit_used_bytes() + 64 * KiB);
+    limit_hard_set(commit_taken_bytes() + 64 * KiB);
 }
 
 static void a_refusal_waits_for_pages_on_their_way(void **state)
@@ -199,7 +199,7 @@ static void a_callback_waits_for_pages_on_their_way(void **state)
     start_with_pages_on_their_way();
     shortage_gather();
     (void)purge_all();
-    limit_hard_set(commit_used_bytes());
+    limit_hard_set(commit_taken_bytes());
     comes_back_as = PAGE_CLEAN;
     fake_on_sleep(bring_back);
     assert_false(reserve_cb_register(hear, called("a")));
@@ -251,7 +251,7 @@ static void the_hard_limit_closes_no_pages(void **state)
     (void)state;
     prairie_free(prairie_malloc(1));
     assert_true(hole_at_the_end(page_heap).pages > 0);
-    limit_hard_set(commit_used_bytes());
+    limit_hard_set(commit_taken_bytes());
     assert_null(prairie_malloc(1000));
     assert_int_equal(fake_calls(FAKE_CLOSE), 0);
 }
@@ -264,11 +264,11 @@ static void the_hard_limit_does_not_count_what_alignment_leaves(void **state)
 
     (void)state;
     prairie_free(prairie_malloc(1));
-    used = commit_used_bytes();
+    used = commit_taken_bytes();
     limit_hard_set(used + 2 * MiB);
     block = prairie_aligned_alloc(align, 1 * MiB);
     assert_non_null(block);
-    assert_in_range(commit_used_bytes() - used, 1 * MiB, 1 * MiB + 64 * KiB);
+    assert_in_range(commit_taken_bytes() - used, 1 * MiB, 1 * MiB + 64 * KiB);
     assert_null(prairie_aligned_alloc(align, 3 * MiB / 2));
     memset(block, 1, 1 * MiB);
     prairie_free(block);
@@ -331,17 +331,17 @@ static void the_soft_limit_is_told_and_told_again(void **state)
     limit_soft_set(soft);
     assert_int_equal(limit_soft_get(), soft);
     while (told.count == 0) spare_block(16 * KiB);
-    first = commit_used_bytes();
+    first = commit_taken_bytes();
     assert_in_range(first, soft - soft / 8, soft + soft / 8);
     assert_string_equal(told.conditions, "L");
     assert_int_equal(told.last_size, 16 * KiB);
     while (told.count == 1) spare_block(16 * KiB);
-    assert_in_range(commit_used_bytes() - first, soft / 64, soft / 8);
+    assert_in_range(commit_taken_bytes() - first, soft / 64, soft / 8);
     while (spare.count > 0) prairie_free(spare.block[--spare.count]);
     spare_block(16 * KiB); /* it hears that there is less */
     forget_told();
     while (told.count == 0) spare_block(16 * KiB);
-    assert_in_range(commit_used_bytes(), soft - soft / 8, soft + soft / 8);
+    assert_in_range(commit_taken_bytes(), soft - soft / 8, soft + soft / 8);
 }
 
 /* Blocks that are mappings of their own count too, though the region does not grow with them. */

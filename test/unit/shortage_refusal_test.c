@@ -274,7 +274,7 @@ static void a_threads_runs_are_emptied_before_a_refusal(void **state)
     for (unsigned i = 0; i < LARGE_CACHE_AFTER; i++) prairie_free(prairie_malloc(4 * page_bytes()));
     for (unsigned i = 0; i < 2; i++) block[i] = prairie_malloc((5 + i) * page_bytes());
     (void)purge_all();
-    limit_hard_set(commit_used_bytes() + page_bytes());
+    limit_hard_set(commit_taken_bytes() + page_bytes());
     for (unsigned i = 0; i < 2; i++) prairie_free(block[i]);
     large_cache_add_numbers(thread_front()->cache, &kept);
     assert_int_equal(kept.pages, 5 + 6);

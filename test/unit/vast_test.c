@@ -392,7 +392,7 @@ static void the_hard_limit_holds(void **state)
     prairie_free(block);
     block = prairie_malloc(2 * VAST);
     expect_vast(block, 2 * VAST);
-    assert_true(commit_used_bytes() >= 2 * VAST);
+    assert_true(commit_taken_bytes() >= 2 * VAST);
     prairie_free(block);
 }
 
@@ -448,18 +448,18 @@ static void the_hard_limit_is_kept_by_purging(void **state)
 
     (void)state;
     leave_dirty();
-    limits_set_hard(commit_used_bytes() + VAST - page_bytes());
+    limits_set_hard(commit_taken_bytes() + VAST - page_bytes());
     block = prairie_realloc(block, 2 * VAST);
     expect_vast(block, 2 * VAST);
     limits_set_hard(0);
     leave_dirty();
-    limits_set_hard(commit_used_bytes() + VAST - page_bytes());
+    limits_set_hard(commit_taken_bytes() + VAST - page_bytes());
     run = prairie_malloc(VAST);
     expect_vast(run, VAST);
     prairie_free(run);
     limits_set_hard(0);
     run = prairie_malloc(REMAP_BYTES_MIN);
-    limits_set_hard(commit_used_bytes() + VAST - REMAP_BYTES_MIN);
+    limits_set_hard(commit_taken_bytes() + VAST - REMAP_BYTES_MIN);
     run = prairie_realloc(run, VAST);
     expect_vast(run, VAST);
     prairie_free(run);
@@ -486,7 +486,7 @@ static void the_hard_limit_waits_for_who_purges(void **state)
     (void)purge_all();
     run_return(on_its_way);
     assert_int_equal(run_take_dirty(page_heap, 1, 16), on_its_way);
-    limits_set_hard(commit_used_bytes() + VAST - 8 * page_bytes());
+    limits_set_hard(commit_taken_bytes() + VAST - 8 * page_bytes());
     fake_on_sleep(bring_back);
     block = prairie_malloc(VAST);
     expect_vast(block, VAST);
@@ -520,7 +520,7 @@ static void a_child_does_not_wait_for_what_comes(void **state)
     int child, status;
 
     (void)state;
-    limits_set_hard(commit_used_bytes() + 2 * VAST);
+    limits_set_hard(commit_taken_bytes() + 2 * VAST);
     assert_true(inside_expect_bytes(VAST));
     inside_hide_block(hidden, 2 * VAST);
     prairie_check_all();

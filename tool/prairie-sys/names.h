@@ -112,7 +112,7 @@
 #define closing_ms prairie_own_closing_ms
 #define commit prairie_own_commit
 #define commit_add_heap prairie_own_commit_add_heap
-#define commit_used_bytes prairie_own_commit_used_bytes
+#define commit_taken_bytes prairie_own_commit_taken_bytes
 #define conf_read prairie_own_conf_read
 #define conf_text prairie_own_conf_text
 #define control_arena_count prairie_own_control_arena_count
