@@ -53,6 +53,7 @@
 #include "page_heap/page_heap.c"
 #include "page_heap/run_find.c"
 #include "page_heap/run_fence.c"
+#include "page_heap/run_grow.c"
 #include "page_heap/run.c"
 #include "page_heap/run_resize.c"
 #include "page_heap/run_kernel.c"

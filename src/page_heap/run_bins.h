@@ -96,6 +96,13 @@ INLINE void note_dirty_low(struct page_heap *heap)
         heap->dirty_low = heap->free_pages[FREE_DIRTY];
 }
 
+/* Clean pages are leased. */
+INLINE void count_clean(struct page_heap *heap, size_t pages)
+{
+    heap->clean_leased += pages;
+    if (unlikely(heap->clean_leased >= heap->huge_again_at)) huge_reconsider(heap);
+}
+
 /* Makes a free run of pages whose boundaries are not free yet, merging it with free neighbours. A
  * merged run that belongs into the bin where one of its parts is stays there. */
 INLINE void make_free(struct page_heap *heap, uint32_t page, size_t pages, enum page_state state)
@@ -185,14 +192,6 @@ INLINE bool open_free(struct page_heap *heap, uint32_t page, size_t pages)
     if (!OS_PURGE_CLOSES || page_heap_is_supplied(heap)) return true;
     return os_commit(page_range(page, pages));
 }
-
-/* May so many pages be taken from a hole on? What is not dirty in it is clean, and so is what would
- * be opened behind it. */
-bool run_may_take_hole(struct page_heap *heap, struct hole hole, size_t pages);
-/* Takes the free pages from page + at to page + pages into a used run that begins at `page`, one
- * free run after the other. True: all of them read as zero. */
-bool run_take_hole(struct page_heap *heap, uint32_t page, size_t at, size_t pages,
-                   enum page_state state);
 
 /* Makes two free runs of one, so that the second begins at page + skip. */
 INLINE uint32_t split_free(struct page_heap *heap, uint32_t page, size_t skip)

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "run_bins.h"
+#include "run_grow.h"
 
 /* Of a run whose length may be changed, under the lock. */
 INLINE enum page_state resizable_state(struct page_heap *heap, const struct page *record)

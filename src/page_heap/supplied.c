@@ -4,6 +4,7 @@
 #include "supplied.h"
 
 #include "run_bins.h"
+#include "run_grow.h"
 #include "run_walk.h"
 
 void supplied_start(struct page_heap *heap)

@@ -599,6 +599,7 @@
 #define run_fences_off prairie_own_run_fences_off
 #define run_find_aligned prairie_own_run_find_aligned
 #define run_find_hole prairie_own_run_find_hole
+#define run_find_hole_or_grow prairie_own_run_find_hole_or_grow
 #define run_heap_number prairie_own_run_heap_number
 #define run_is_in_flight prairie_own_run_is_in_flight
 #define run_lease_batch prairie_own_run_lease_batch
@@ -615,6 +616,7 @@
 #define run_return_remapped prairie_own_run_return_remapped
 #define run_split_in_flight prairie_own_run_split_in_flight
 #define run_start_from prairie_own_run_start_from
+#define run_take_aligned_or_grow prairie_own_run_take_aligned_or_grow
 #define run_take_clean_edge prairie_own_run_take_clean_edge
 #define run_take_dirty prairie_own_run_take_dirty
 #define run_take_fence_away prairie_own_run_take_fence_away
