@@ -75,6 +75,7 @@ struct arena *rule_choose(struct arena *last);
 #endif
 #include "arenas/arena_check.c"
 #include "arenas/extents.c"
+#include "arenas/arena_hooks.c"
 #include "arenas/manual.c"
 #include "arenas/magazine.c"
 #include "arenas/depot.c"

@@ -11,8 +11,8 @@
 #ifndef PRAIRIE_ARENAS_MANUAL_H
 #define PRAIRIE_ARENAS_MANUAL_H
 
+#include "arena_hooks.h"
 #include "arena_set.h"
-#include "extents.h"
 
 /* All of it under the arena's lock. */
 struct manual_large {
@@ -74,28 +74,9 @@ void manual_return(uint32_t page);
 /* Moves the end of a large block. False: no room; nothing happened. */
 bool manual_resize(uint32_t page, size_t pages);
 
-/* Is the calling thread in a call of some arena's hooks? */
-bool thread_is_in_hooks(void);
-/* The program supplies the arena's memory from now on. Returns its hooks before, which no other
- * thread uses any more, unless this one is in a hook: then it does not wait. NULL: no memory, or
- * the arena is being destroyed. */
-struct extent_hooks *arena_set_hooks(struct arena *arena, struct extent_hooks *hooks);
-struct extent_hooks *arena_hooks(struct arena *arena);
-/* What an arena without any has; not to be written to. */
-struct extent_hooks *extent_hooks_unset(void);
-/* Asks the hooks for more, when there are any: room for a run of these pages. False: there is
- * none. */
-bool arena_grow(struct arena *arena, size_t pages, size_t align_pages);
-/* In the child of a fork. */
-void arenas_forget_calls(void);
-/* Lets the hooks purge all free pages, when there are any. */
-void arena_purge(struct arena *arena);
-/* Gives extents that are wholly free back to the hooks; of all arenas. */
-void arena_settle(struct arena *arena);
-/* The same of a manual one, after a cache that may be bound to it gave back what it held. NULL, and
- * any other: nothing is done. */
+/* arena_settle, after a cache that may be bound to it gave back what it held. NULL, and any but a
+ * manual one: nothing is done. */
 void arena_settle_manual(struct arena *arena);
-void arenas_settle(void);
 
 /* What arenas that were destroyed had counted. Under making_lock. */
 struct past_arenas {

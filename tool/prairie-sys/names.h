@@ -40,6 +40,7 @@
 #define arena_fill prairie_own_arena_fill
 #define arena_finish_destroy prairie_own_arena_finish_destroy
 #define arena_for_move prairie_own_arena_for_move
+#define arena_give_extents prairie_own_arena_give_extents
 #define arena_give_stocks prairie_own_arena_give_stocks
 #define arena_grow prairie_own_arena_grow
 #define arena_hooks prairie_own_arena_hooks
