@@ -1,9 +1,9 @@
-/* arena_hooks.h - an arena whose memory the program supplies: which hooks it has, who is in them, and
- * when they are asked.
+/* arena_hooks.h - an arena whose memory the program supplies: which hooks it has, who is in them,
+ * and when they are asked.
  *
  * What is asked of them, and what they answered, is in extents.h. They are called without a lock,
- * and may come back to the doors. Each thread on its way through them is noted with the arena, whose
- * extents stay until it is back.
+ * and may come back to the doors. Each thread on its way through them is noted with the arena,
+ * whose extents stay until it is back.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_ARENAS_ARENA_HOOKS_H

@@ -331,8 +331,9 @@ bool arenas_clear(enum clear_what what)
     EACH_ARENA (arena) {
         for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
             drained += drain_depot(arena, class_index, what);
+        if (what == CLEAR_ALL) continue; /* arenas_close_empty returns them all */
         lock_take(&arena->lock);
-        for (unsigned pages = 1; pages <= STOCK_PAGES_MAX && what == CLEAR_UNNEEDED; pages++)
+        for (unsigned pages = 1; pages <= STOCK_PAGES_MAX; pages++)
             returned += stock_return_unneeded(&arena->stock[pages]);
         lock_give(&arena->lock);
     }

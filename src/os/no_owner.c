@@ -1,5 +1,5 @@
-/* no_owner.c - where no other heap gave blocks of the process: the loader sees to it that prairie is
- * the first to be asked.
+/* no_owner.c - where no other heap gave blocks of the process: the loader sees to it that prairie
+ * is the first to be asked.
  * SPDX-License-Identifier: MIT
  */
 #include "os.h"

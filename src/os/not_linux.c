@@ -1,5 +1,5 @@
-/* not_linux.c - what only Linux is asked for, above every other kernel: it cannot be had, and nothing
- * happens.
+/* not_linux.c - what only Linux is asked for, above every other kernel: it cannot be had, and
+ * nothing happens.
  * SPDX-License-Identifier: MIT
  */
 #include "os.h"

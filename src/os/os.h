@@ -2,8 +2,8 @@
  *
  * Address space is reserved (nothing may touch it), committed (reads as zero, may be written),
  * purged (stays committed, contents gone, reads as zero again) and released. posix.c and the files
- * that port.c takes in implement this header, or test/kernel/fake.c, which counts the calls, fails
- * the n-th and moves its clock by hand. Nothing here allocates, takes a lock or changes errno, but
+ * that port.c takes in implement this header, or test/kernel/fake*.c, which count the calls, fail
+ * the n-th and move their clock by hand. Nothing here allocates, takes a lock or changes errno, but
  * for what says so: the three of a fork take the platform's locks.
  * SPDX-License-Identifier: MIT
  */

@@ -53,7 +53,7 @@ struct run_bins {
 
 /* A stretch of pages that was given to a page heap, which does not open more by itself. */
 struct page_piece {
-    struct page_piece *next; /* under the heap's lock, or that of the arena which it is of */
+    struct page_piece *next; /* under the heap's lock, or its arena's */
     uint32_t first, pages;
     uint16_t lent; /* what bin_index of its first page was: it may lie in a used run */
 };
@@ -88,9 +88,9 @@ struct run {
     bool zero;
 }; /* page == 0: no memory */
 
-/* Those that automatic arenas share, and large blocks. Limits, purging and sampling are for these
- * alone. Their locks are taken in the order of their numbers. What counts once in the process is
- * with the first, under its lock. */
+/* The shared ones, from which automatic arenas and large blocks lease. Limits, purging and sampling
+ * are for these alone. Their locks are taken in the order of their numbers. What counts once in the
+ * process is with the first, under its lock. */
 extern PRIVATE struct page_heap page_heap[PAGE_HEAPS];
 
 /* The number of the last one that has started; atomic. It only grows, under the first one's
@@ -223,7 +223,8 @@ void page_heaps_follow_limits(void);
 
 /* ---- runs ---- */
 
-/* May so many clean pages be leased, though not all may? Under the lock, or as of a moment ago. */
+/* May so many clean pages be leased, where they are limited or barred? Under the lock, or as of a
+ * moment ago. */
 bool page_heaps_spare_clean(size_t pages);
 INLINE bool page_heap_may_take_clean(struct page_heap *heap, size_t pages)
 {
