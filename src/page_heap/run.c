@@ -3,7 +3,6 @@
  */
 #include "page_heap.h"
 
-#include "../space/commit.h"
 #include "run_bins.h"
 #include "run_fence.h"
 #include "run_grow.h"

@@ -89,7 +89,7 @@ static char *cut_record(size_t bytes)
     return record;
 }
 
-/* A list of given records runs through their first words. One that is taken again counts again, so
+/* A list of unused records runs through their first words. One that is taken again counts again, so
  * that it asks as new ones do. */
 void *meta_take(size_t bytes)
 {
@@ -100,9 +100,9 @@ void *meta_take(size_t bytes)
     bytes = round_up(bytes, META_UNIT_BYTES);
     lock_take(&meta.lock);
     if (commit_allows(bytes)) {
-        record = meta.given[bytes / META_UNIT_BYTES];
+        record = meta.unused[bytes / META_UNIT_BYTES];
         is_used = record != NULL;
-        if (is_used) meta.given[bytes / META_UNIT_BYTES] = *(void **)record;
+        if (is_used) meta.unused[bytes / META_UNIT_BYTES] = *(void **)record;
         else record = cut_record(bytes);
     }
     if (record != NULL) RELAXED_STORE(commit.record_bytes, commit.record_bytes + bytes);
@@ -115,8 +115,8 @@ void meta_give(void *record, size_t bytes)
 {
     bytes = round_up(bytes, META_UNIT_BYTES);
     lock_take(&meta.lock);
-    *(void **)record = meta.given[bytes / META_UNIT_BYTES];
-    meta.given[bytes / META_UNIT_BYTES] = record;
+    *(void **)record = meta.unused[bytes / META_UNIT_BYTES];
+    meta.unused[bytes / META_UNIT_BYTES] = record;
     RELAXED_STORE(commit.record_bytes, commit.record_bytes - bytes);
     lock_give(&meta.lock);
 }

@@ -8,8 +8,8 @@
  *      | reserved .............| open records | open map |............ reserved |
  *
  * Records are whole 64-byte units and never move; a record's number counts units back from the end
- * of the zone, fits 32 bits and is never 0. A given record is reused for records of the same size
- * only. Its lock is the innermost one.
+ * of the zone, fits 32 bits and is never 0. One that was given back is reused for records of the
+ * same size only. Its lock is the innermost one.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_SPACE_META_H
@@ -28,7 +28,8 @@ struct meta {
     char *zone_end;  /* constant after meta_start */
     char *open_base; /* under lock */
     char *next;      /* under lock: records lie at and above it */
-    void *given[META_RECORD_BYTES_MAX / META_UNIT_BYTES + 1]; /* under lock: lists by units */
+    /* Under lock: those that were given back, lists by units. */
+    void *unused[META_RECORD_BYTES_MAX / META_UNIT_BYTES + 1];
     size_t held_back_bytes; /* under lock: open, and kept for when no more can be opened */
 };
 
