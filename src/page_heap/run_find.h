@@ -41,10 +41,6 @@ INLINE unsigned bin_fitting(size_t pages)
     return bin_of(pages) + ((pages & (((size_t)1 << (top - 3)) - 1)) != 0);
 }
 
-/* Of a shared page heap. */
-INLINE bool is_free_state(uint8_t state) { return state == PAGE_DIRTY || state == PAGE_CLEAN; }
-INLINE bool is_supplied_free_state(uint8_t state) { return state >= PAGE_SUPPLIED_DIRTY; }
-
 enum { PROBES_MAX = 4 };
 
 /* The shortest that fits among the first few members of a bin that mixes lengths. */

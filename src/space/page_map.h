@@ -62,6 +62,9 @@ INLINE bool is_block_state(uint8_t state)
 {
     return is_large_state(state) || state == PAGE_MANUAL || state == PAGE_VAST;
 }
+/* Is it free, of a shared page heap; of a supplied one? */
+INLINE bool is_free_state(uint8_t state) { return state == PAGE_DIRTY || state == PAGE_CLEAN; }
+INLINE bool is_supplied_free_state(uint8_t state) { return state >= PAGE_SUPPLIED_DIRTY; }
 
 struct page {
     uint32_t run_pages; /* R1 */
