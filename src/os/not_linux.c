@@ -8,7 +8,7 @@
 
 /* ---- memory ---- */
 
-/* No kernel has a call that moves pages and leaves their place. */
+/* None has a call that moves pages and leaves their place. */
 bool os_move(struct os_range from, struct os_range to)
 {
     (void)from;
