@@ -191,9 +191,9 @@ static void a_given_record_counts_again(void **state)
     assert_non_null(given);
     meta_give(given, 256);
     assert_non_null(meta_take(1024));
-    commit.limit_bytes = commit_used_bytes() + 255;
+    commit.limit_bytes = commit_taken_bytes() + 255;
     assert_null(meta_take(256));
-    assert_true(commit_used_bytes() <= commit.limit_bytes);
+    assert_true(commit_taken_bytes() <= commit.limit_bytes);
     commit.limit_bytes++;
     assert_ptr_equal(meta_take(256), given);
     commit.limit_bytes = SIZE_MAX;
