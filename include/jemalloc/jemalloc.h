@@ -160,7 +160,7 @@ extern "C" {
 #endif
 
 /* The standard's functions keep the declarations of the C library where they have its names. In
- * strict modes of C, such as -std=c11, it hides some of them. */
+ * strict modes of C, such as -std=c11, which hide some of them there, they are declared here. */
 #if defined(JEMALLOC_MANGLE_PREFIX) || defined(JEMALLOC_NO_RENAME) \
     || (defined(__STRICT_ANSI__) && !defined(__cplusplus))
 JEMALLOC_EXPORT void *je_malloc(size_t size) JEMALLOC_CXX_THROW JEMALLOC_ALLOC_SIZE(1);

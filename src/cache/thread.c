@@ -9,7 +9,7 @@
 /* Every new thread has a front of that kind. */
 static bool threads_are_sampled SEALED;  /* atomic, written under threads_lock */
 static bool threads_are_hardened SEALED; /* atomic */
-static bool sampled_at_birth = true;     /* atomic */
+static bool sampled_at_birth = true;     /* atomic: does a sampled front begin with sampling? */
 
 /* ---- the end ---- */
 

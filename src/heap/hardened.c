@@ -264,6 +264,7 @@ static NOINLINE bool give_by_slab(struct front *front, void *block, size_t size,
     size_t class_size;
     uint64_t mark;
 
+    /* Of page 0, too: record 0, which hardened_start has opened, is no slab's. */
     if (unlikely(!is_hardened_slab(page_record(page)))) return false;
     slab = slab_record(page_record(page)->slab);
     class_index = slab->class_index;

@@ -50,8 +50,8 @@ INLINE bool is_hardened_slab(const struct page *record)
     return record->class_at != 0 && (slab_record(record->slab)->hidden & SLAB_HARDENED) != 0;
 }
 
-/* From now on, and for every thread. Before main, with at most one thread that has a cache. False:
- * there are more, or no arenas are left. */
+/* From now on, and for every thread; starts the heap. Before main, with at most one thread that has
+ * a cache. False: there are more, no arenas are left, or there is no memory. */
 bool hardened_start(void);
 
 /* The request that has room for what lies behind. Its size may be too large for any. */
@@ -94,7 +94,7 @@ bool hardened_give(struct front *front, void *block, size_t size, enum hardened_
 void hardened_look(struct cache *cache, unsigned class_index);
 
 /* free of a large one of that page, at an address of kind POINTER_HARDENED: aborts as
- * hardened_check, then ends it (hardened_large_end). */
+ * hardened_check, or if its door is not malloc's; then ends it (hardened_large_end). */
 void hardened_free_large(struct cache *cache, void *block, uint32_t page);
 
 #endif

@@ -23,8 +23,7 @@ READS_UNLOCKED bool large_may_move(size_t bytes)
 
     if (bytes < REMAP_BYTES_MIN) return false;
     if (RELAXED_LOAD(moves) >= REMAP_COUNT_MIN + space.open_bytes / REMAP_SHARE_BYTES) return false;
-    /* Near a limit of address space the kernel takes the destination away before it finds that it
-     * may not map anything there. */
+    /* A move maps as many bytes more for a moment, which a limit of address space may refuse. */
     if (!os_address_space_has_room(bytes)) return false;
     (void)__atomic_fetch_add(&moves, 1, __ATOMIC_RELAXED);
     return true;
