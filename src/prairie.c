@@ -89,6 +89,7 @@ struct arena *rule_choose(struct arena *last);
 #include "cache/counting.c"
 #include "cache/abandoned.c"
 #include "cache/cache_list.c"
+#include "cache/sleepers.c"
 #include "cache/thread.c"
 #include "cache/explicit_cache.c"
 #include "sample/unwind.c"

@@ -30,6 +30,7 @@ static struct {
 } decay;
 
 uint64_t decay_looks;
+bool (*decay_look_above)(void) SEALED;
 size_t decay_reclaim_at_bytes, decay_limits_at_bytes, decay_care_at_bytes;
 
 void decay_start(void)
@@ -151,7 +152,10 @@ static bool look(void)
     bool busy = false;
 
     RELAXED_STORE(decay_looks, decay_looks + 1);
-    if (!is_alone()) busy = arenas_clear(CLEAR_UNNEEDED);
+    if (!is_alone()) {
+        busy = decay_look_above != NULL && decay_look_above();
+        busy |= arenas_clear(CLEAR_UNNEEDED);
+    }
     busy |= purge_unneeded(&decay.ending) > 0;
     /* One thread does it itself. */
     if (!is_alone() && option_decay_ms() >= 0) purge_left_behind(&decay.ending);
@@ -244,7 +248,7 @@ static NOINLINE void forget_background(void)
 }
 
 /* Not of a process that this one began as a copy of. */
-static NOINLINE bool background_is_there(void)
+NOINLINE bool decay_background_is_there(void)
 {
     bool runs = __atomic_load_n(&decay.background_runs, __ATOMIC_SEQ_CST);
 
@@ -269,7 +273,7 @@ static NOINLINE bool go_without_background(void)
 static bool want_background(void)
 {
     if (!RELAXED_LOAD(decay.asked)) __atomic_store_n(&decay.asked, true, __ATOMIC_SEQ_CST);
-    if (background_is_there()) return true;
+    if (decay_background_is_there()) return true;
     if (!decay_may_ask()) return false;
     if (change_background_runs(true)) return true;
     os_thread_wait(END_MS); /* the last one may not quite have ended */
@@ -340,6 +344,12 @@ void decay_before_refusal(size_t pages)
 static bool background_may_take(void)
 {
     return option_background_thread() && option_decay_ms() != 0;
+}
+
+void decay_expect_sleepers(void)
+{
+    if (!is_alone() && background_may_take() && !RELAXED_LOAD(decay.background_runs))
+        (void)want_background();
 }
 
 /* In a program with threads. True: what is too much is another's to give back. */
@@ -435,7 +445,7 @@ struct decay_numbers decay_numbers(void)
  * hold a lock still. */
 bool decay_before_fork(void)
 {
-    bool runs = background_is_there();
+    bool runs = decay_background_is_there();
 
     if (!is_alone()) return !runs;
     if (runs) end_background();

@@ -31,6 +31,11 @@ struct decay_numbers {
     uint64_t look_ms;
 };
 struct decay_numbers decay_numbers(void);
+/* What floors above do at each look while several threads have caches. True: there may be more to
+ * do at the next ones. */
+extern PRIVATE bool (*decay_look_above)(void);
+/* There will be: starts a background thread, when there is none. Called without a lock. */
+void decay_expect_sleepers(void);
 extern PRIVATE uint64_t decay_looks; /* atomic: statistics, of the background thread so far */
 /* How many threads have caches; that decides who gives memory back. */
 void decay_thread_count(unsigned count);
@@ -81,6 +86,8 @@ bool decay_reclaim(void);
  * the way. Called without a lock. */
 void decay_before_refusal(size_t pages);
 
+/* Not one of a process that this one began as a copy of. */
+NOINLINE bool decay_background_is_there(void);
 /* Has the kernel refused no background thread in the last second? */
 bool decay_may_ask(void);
 

@@ -19,7 +19,7 @@
 enum { ABANDONED_MAX = 8 };
 
 /* The bytes of the blocks in its magazines, and of those that are not in place; SIZE_MAX: it has
- * wide ones, whose room others want. The caller owns the cache, and holds no lock. */
+ * wide ones, whose room others want. Of another thread's cache it is a guess. */
 size_t abandoned_bytes(const struct cache *cache);
 /* With so many bytes in it. False: enough are there. */
 bool abandoned_put(struct cache *cache, size_t bytes);

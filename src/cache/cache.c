@@ -4,6 +4,7 @@
 #include "growth.h"
 #include "large_cache.h"
 #include "quarantine.h"
+#include "sleepers.h"
 
 #include "../arenas/manual.h"
 #include "../arenas/decay.h"
@@ -241,6 +242,7 @@ static void *take_anew(struct cache *cache, unsigned class_index)
     void *block;
 
     cache->refills++;
+    cache_is_awake(cache);
     if (spare->capacity == 0) cache_use_first(cache, class_index);
     block = take_loaded(cache, class_index);
     if (block == NULL && spare->count > 0) {
@@ -374,6 +376,7 @@ static void put_anew(struct cache *cache, unsigned class_index, void *block)
     struct spare *spare = &cache->spare[class_index];
 
     cache->overflows++;
+    cache_is_awake(cache);
     if (is_wide(cache, class_index)) spare->low = 0; /* what is full does not stand idle */
     else if (spare->streak > 0) spare->streak = 0;
     if (spare->capacity == 0) {

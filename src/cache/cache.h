@@ -28,9 +28,10 @@
  * C5  one that is off has no magazines
  * C6  spare[c].closed is 0 unless the loaded magazine is the first one
  * C7  what wide magazines can hold beyond two of full size is at most CACHE_WIDE_BYTES_MAX
- * C8  an abandoned one is no thread's, and has no wide magazine and no runs
+ * C8  an abandoned one is no thread's, and has no wide magazine and no runs unless it is drained
  * All of it is written by the owner thread only, except the links, an abandoned one's `fixed`, an
- * ended one's `staggered` and, before main, `class_max`: those are under threads_lock.
+ * ended one's `staggered` and, before main, `class_max`: those are under threads_lock. From
+ * a thread that sleeps it may be taken as a whole (sleepers.h).
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_CACHE_CACHE_H
@@ -53,7 +54,6 @@ struct spare {
         uint16_t pressure; /* refills and overflows at this capacity */
         uint16_t given; /* with a spare or a wide one: blocks given away since the last refill, as
                            far as they are counted */
-        uint16_t wide_wishes; /* of class 0: of all classes, that had no room */
     };
     union {
         int8_t streak; /* with a spare: refills in a row without an overflow; negative: overflows
@@ -63,6 +63,19 @@ struct spare {
     };
     uint8_t closed; /* slots of the loaded one that nothing can be put into yet; C6 */
 };
+
+/* What is known of the thread, in the place of class 0, which has no magazines. */
+struct owner {
+    struct front **word; /* which points at the front; NULL: not at this one, or of no thread;
+                            atomic, published with release after `thread` */
+    uint16_t unused;
+    uint16_t capacity;    /* 0, as of a class that is unused */
+    uint16_t wide_wishes; /* of all classes, that had no room */
+    uint8_t still;        /* looks of the background thread since the last slow call; atomic */
+};
+_Static_assert(sizeof(struct owner) <= sizeof(struct spare), "it takes the place of one");
+_Static_assert(offsetof(struct owner, capacity) == offsetof(struct spare, capacity),
+               "class 0 is unused");
 
 struct cache {
     struct front front;            /* C1, C3, C4 */
@@ -78,10 +91,14 @@ struct cache {
     };
     uint32_t staggered; /* statistics: large blocks taken that are, less such given back: perhaps
                            less than 0 */
+    uint32_t thread;    /* the number of the owner, as the system tells it; 0: it does not */
     struct large_cache *large_cache; /* runs for large blocks (large_cache.h); NULL: none yet;
                                         atomic, published with release for the statistics */
     uint64_t refills, overflows;     /* statistics; guarded blocks are due by refills */
-    struct spare spare[CLASS_COUNT];
+    union {
+        struct spare spare[CLASS_COUNT];
+        struct owner owner;
+    };
     void *first_slots[FIRST_SLOTS];
 };
 
@@ -173,7 +190,7 @@ void cache_aim(struct cache *cache);
 struct page_heap *cache_move(struct cache *cache);
 INLINE struct page_heap *cache_page_heap(void)
 {
-    struct cache *cache = PAGE_HEAPS == 1 ? NULL : thread_front()->cache;
+    struct cache *cache = PAGE_HEAPS == 1 ? NULL : thread_word()->cache;
 
     if (unlikely(cache == NULL)) return page_heap;
     if (unlikely(cache->arena == NULL) || unlikely(page_heap_is_held(cache->arena->page_heap)))

@@ -66,6 +66,7 @@ static struct cache *take_left(void)
     }
     if (cache == NULL) return NULL;
     cache->arena = NULL;
+    cache->owner.word = NULL;
     cache->is_busy = false; /* its thread may have ended in the middle of a call, or of a hook */
     RELAXED_STORE(cache->fixed, (uint8_t)0);
     cache->class_max = (uint8_t)cached_class_max;
@@ -137,16 +138,37 @@ static struct cache *next_to_drain(enum clear_what what)
     return cache;
 }
 
+/* Under threads_lock. */
+static void end_draining(struct cache *cache, unsigned forks)
+{
+    if (!cache_list_forgot(forks)) list_remove(cache);
+    RELAXED_STORE(cache->fixed, (uint8_t)0);
+    wait_for_thread(cache);
+}
+
 static void drain_one(struct cache *cache)
 {
     unsigned forks = RELAXED_LOAD(forks_to_child);
 
     cache_drain_all(cache);
     lock_take(&threads_lock);
-    if (!cache_list_forgot(forks)) list_remove(cache);
-    RELAXED_STORE(cache->fixed, (uint8_t)0);
-    wait_for_thread(cache);
+    end_draining(cache, forks);
     lock_give(&threads_lock);
+}
+
+struct cache *cache_list_drain_used(struct cache *cache)
+{
+    unsigned forks = RELAXED_LOAD(forks_to_child);
+    struct cache *next;
+
+    RELAXED_STORE(cache->fixed, (uint8_t)CACHE_ABANDONED);
+    end_use(cache);
+    lock_give(&threads_lock);
+    cache_drain_all(cache);
+    lock_take(&threads_lock);
+    next = cache->next;
+    end_draining(cache, forks);
+    return next;
 }
 
 /* No more than there were: threads may go on ending. */
@@ -207,6 +229,7 @@ void cache_list_forget_others(void)
     in_use = 0;
     abandoned_visit(list_add);
     if (mine != NULL) {
+        if (mine->thread != 0) mine->thread = os_thread_id();
         list_add(mine);
         begin_use();
     } else {

@@ -2,6 +2,7 @@
  *
  *      in use --> abandoned, with its blocks (abandoned.h) --> in use by the next thread
  *      in use or abandoned --> drained, and in no list ------> the same
+ *      in use by a thread that sleeps (sleepers.h) --> drained --> the same
  *
  * The list, which `first_cache` begins, has those in use and abandoned ones. A thread that begins
  * takes the one that was abandoned last, else one that was drained, else a new one.
@@ -39,6 +40,9 @@ bool cache_list_abandon(struct cache *cache, unsigned forks);
 void cache_list_leave(struct cache *cache, unsigned forks);
 /* Drains those that abandoned_take_to_drain names. False: there were none. */
 bool cache_list_drain_abandoned(enum clear_what what);
+/* Drains one that was taken from its thread. Under threads_lock, which is given meanwhile. Returns
+ * the next one in the list. */
+struct cache *cache_list_drain_used(struct cache *cache);
 
 /* Has the list no other one? NULL: none at all. Under threads_lock. */
 INLINE bool cache_list_is_only(const struct cache *cache)

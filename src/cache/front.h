@@ -64,6 +64,17 @@ union front_constant {
 #define EMPTY_FRONT ((struct front *)&front_empty)
 #define GONE_FRONT ((struct front *)&front_empty.whole[1])
 
+/* The calling thread's front. It waits while the background thread finds out whether this one sleeps,
+ * for which its word points at EMPTY_FRONT (sleepers.h). Doors read the word itself: who finds
+ * neither a block nor room there comes here. */
+NOINLINE struct front *thread_front_settled(void);
+INLINE struct front *thread_front(void)
+{
+    struct front *front = thread_word();
+
+    return unlikely(front == EMPTY_FRONT) ? thread_front_settled() : front;
+}
+
 /* Without a block and without room. */
 void front_clear(struct front *front, enum front_kind kind);
 

@@ -3,6 +3,8 @@
  */
 #include "growth.h"
 
+#include "sleepers.h"
+
 /* ---- the first ---- */
 
 static void **first_slots_of(struct cache *cache, unsigned class_index)
@@ -100,7 +102,9 @@ void cache_enlarge_if_pressed(struct cache *cache, unsigned class_index)
         <= (is_first ? FIRST_PRESSURE : MIDDLE_PRESSURE) * old_capacity)
         return;
     if (is_first && capacity > MIDDLE_CAPACITY) capacity = MIDDLE_CAPACITY;
-    if (change_loaded(cache, class_index, capacity)) spare->pressure = 0;
+    if (!change_loaded(cache, class_index, capacity)) return;
+    spare->pressure = 0;
+    if (is_full_size(cache, class_index)) sleepers_expect(cache);
 }
 
 /* ---- wide ones ---- */
@@ -170,7 +174,7 @@ static void narrow_wide(struct cache *cache, unsigned class_index, unsigned unus
 /* A class wants more than there is: the others are looked at, and lose what they did not use. */
 static void narrow_idle(struct cache *cache)
 {
-    bool harvest = ++cache->spare[0].wide_wishes % WISHES_BEFORE_NARROWER == 0;
+    bool harvest = ++cache->owner.wide_wishes % WISHES_BEFORE_NARROWER == 0;
 
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         struct spare *spare = &cache->spare[class_index];

@@ -42,6 +42,14 @@ struct large_cache {
 /* How many runs for blocks of that size may be kept at once. */
 size_t large_cache_runs_max(size_t bytes);
 
+/* Of the runs that are kept. */
+INLINE size_t large_cache_bytes(const struct large_cache *large_cache)
+{
+    size_t most = LARGE_CACHE_BYTES_MAX / page_bytes();
+
+    return (most - large_cache->room_pages) * page_bytes();
+}
+
 /* Counts a block that was asked for, and begins to keep runs after enough of them. */
 void large_cache_begin_soon(struct cache *cache);
 

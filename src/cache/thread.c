@@ -5,6 +5,7 @@
 
 #include "../arenas/decay.h"
 #include "cache_list.h"
+#include "sleepers.h"
 
 /* Every new thread has a front of that kind. */
 static bool threads_are_sampled SEALED;  /* atomic, written under threads_lock */
@@ -54,8 +55,8 @@ static void thread_end(void)
     struct front *front = thread_front();
     unsigned forks = RELAXED_LOAD(forks_to_child);
 
-    if (front->cache == NULL) return;
     thread_front_set(GONE_FRONT);
+    if (front->cache == NULL) return; /* it was taken while the thread slept */
     end_front(front, forks);
     (void)decay_after_return();
 }
@@ -194,6 +195,7 @@ struct front *thread_attach(bool off)
         end_front(begun, RELAXED_LOAD(forks_to_child));
         return NULL;
     }
+    sleepers_note_owner(cache, front == &cache->front);
     thread_front_set(front); /* before the hook, which may allocate */
     /* Of whose end nobody tells us, the cache would be lost with it: it lives as after its end. */
     if (unlikely(!os_thread_end_hook(thread_end)) && !thread_is_first()) thread_end();

@@ -176,7 +176,7 @@ NOINLINE static void *new_array_miss(size_t size, struct front *front, size_t of
 
 PUBLIC void *_Znwm(size_t size)
 {
-    struct front *front = thread_front();
+    struct front *front = thread_word();
     void *block;
 
     if (unlikely(size > TABLE_BYTES_MAX)) return new_by_kind(size);
@@ -187,7 +187,7 @@ PUBLIC void *_Znwm(size_t size)
 
 PUBLIC void *_Znam(size_t size)
 {
-    struct front *front = thread_front();
+    struct front *front = thread_word();
     void *block;
 
     if (unlikely(size > TABLE_BYTES_MAX)) return new_array_by_kind(size);
@@ -306,7 +306,7 @@ NOINLINE static void delete_array_missed(struct front *front, void *block)
 
 PUBLIC void _ZdlPv(void *block)
 {
-    struct front *front = thread_front();
+    struct front *front = thread_word();
 
     if (CHECKED) misuse_note_free(block);
     if (unlikely(!front_put(front, class_map_at(block), block))) delete_missed(front, block);
@@ -314,7 +314,7 @@ PUBLIC void _ZdlPv(void *block)
 
 PUBLIC void _ZdaPv(void *block)
 {
-    struct front *front = thread_front();
+    struct front *front = thread_word();
 
     if (CHECKED) misuse_note_free(block);
     if (unlikely(!front_put(front, class_map_at(block), block))) delete_array_missed(front, block);
@@ -350,7 +350,7 @@ static bool program_deletes_array(void *block)
 NOINLINE static void delete_sized_other(void *block, size_t size)
 {
     if (unlikely(program_deletes(block))) return;
-    if (given_if_hardened(thread_front(), block, size, DOOR_NEW)) return;
+    if (given_if_hardened(thread_word(), block, size, DOOR_NEW)) return;
     prairie_free_sized(block, size);
 }
 
@@ -369,7 +369,7 @@ PUBLIC void _ZdlPvm(void *block, size_t size)
         delete_sized_other(block, size);
         return;
     }
-    front = thread_front();
+    front = thread_word();
     if (unlikely(!front_put(front, offset_of_sized_free[size], block)))
         delete_sized_overflow(front, block, size);
 }
@@ -377,7 +377,7 @@ PUBLIC void _ZdlPvm(void *block, size_t size)
 NOINLINE static void delete_array_sized_other(void *block, size_t size)
 {
     if (unlikely(program_deletes_array(block))) return;
-    if (given_if_hardened(thread_front(), block, size, DOOR_NEW_ARRAY)) return;
+    if (given_if_hardened(thread_word(), block, size, DOOR_NEW_ARRAY)) return;
     prairie_free_sized(block, size);
 }
 
@@ -396,7 +396,7 @@ PUBLIC void _ZdaPvm(void *block, size_t size)
         delete_array_sized_other(block, size);
         return;
     }
-    front = thread_front();
+    front = thread_word();
     if (unlikely(!front_put(front, offset_of_sized_free[size], block)))
         delete_array_sized_overflow(front, block, size);
 }
@@ -411,7 +411,7 @@ PUBLIC void _ZdlPvRKSt9nothrow_t(void *block, const struct nothrow *nothrow)
 /* The alignment says nothing that the address does not. `size` as in given_if_hardened. */
 static void delete_aligned(void *block, size_t size, enum hardened_door door)
 {
-    if (given_if_hardened(thread_front(), block, size, door)) return;
+    if (given_if_hardened(thread_word(), block, size, door)) return;
     if (size != SIZE_MAX) hardened_expect_bytes(block, size);
     prairie_free(block);
 }

@@ -12,7 +12,7 @@
 
 PUBLIC void *prairie_malloc(size_t size)
 {
-    struct front *front = thread_front();
+    struct front *front = thread_word();
     void *block;
 
     if (is_hardened_first(front)) return hardened_malloc(front, size, 1, false);
@@ -119,7 +119,7 @@ PUBLIC void *prairie_pvalloc(size_t size)
 
 PUBLIC void prairie_free(void *block)
 {
-    struct front *front = thread_front();
+    struct front *front = thread_word();
     bool stored;
 
     if (is_hardened_first(front) && likely(block != NULL)) {
@@ -187,14 +187,14 @@ PUBLIC void prairie_free_sized(void *block, size_t size)
         prairie_free(block);
         return;
     }
-    front = thread_front();
+    front = thread_word();
     if (unlikely(!front_put(front, offset_of_sized_free[size], block)))
         free_sized_overflow(front, block, size);
 }
 
 PUBLIC void prairie_free_aligned_sized(void *block, size_t align, size_t size)
 {
-    struct front *front = thread_front();
+    struct front *front = thread_word();
 
     (void)align;
     if (CHECKED) misuse_note_free(block);

@@ -25,10 +25,10 @@ INLINE void *malloc_hit(struct front *front, size_t size)
  * of class 0. */
 INLINE void *class_hit(unsigned class_index)
 {
-    void *block = magazine_take(&thread_front()->magazine[class_index]);
+    void *block = magazine_take(&thread_word()->magazine[class_index]);
 
     if (unlikely(block == NULL))
-        block = front_take_unseen(thread_front_again(), offset_of_class(class_index));
+        block = front_take_unseen(thread_word_again(), offset_of_class(class_index));
     return CHECKED ? misuse_note_take(block) : block;
 }
 

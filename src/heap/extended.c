@@ -74,14 +74,14 @@ static NOINLINE void *mallocx_flagged(size_t size, unsigned flags)
 
     if (likely((flags & ~FLAG_ALIGN) == 0)) {
         size_t bytes = table_bytes_of(size, flags_align(flags));
-        if (likely(bytes <= TABLE_BYTES_MAX)) block = malloc_hit(thread_front(), bytes);
+        if (likely(bytes <= TABLE_BYTES_MAX)) block = malloc_hit(thread_word(), bytes);
     }
     return likely(block != NULL) ? block : mallocx_miss(size, flags);
 }
 
 PUBLIC void *prairie_mallocx(size_t size, int flags)
 {
-    struct front *front = thread_front();
+    struct front *front = thread_word();
     void *block;
 
     if (unlikely(flags != 0)) return mallocx_flagged(size, (unsigned)flags);
@@ -128,7 +128,7 @@ static NOINLINE void sdallocx_flagged(void *block, size_t size, unsigned flags)
     if (likely((flags & ~FLAG_ALIGN) == 0) && !CHECKED) {
         size_t bytes = table_bytes_of(size, flags_align(flags));
         if (likely(bytes <= TABLE_BYTES_MAX)
-            && likely(front_put(thread_front(), offset_of_sized_free[bytes], block)))
+            && likely(front_put(thread_word(), offset_of_sized_free[bytes], block)))
             return;
     }
     hardened_expect_bytes(block, size);
@@ -145,7 +145,7 @@ PUBLIC void prairie_sdallocx(void *block, size_t size, int flags)
         sdallocx_flagged(block, size, (unsigned)flags);
         return;
     }
-    front = thread_front();
+    front = thread_word();
     if (unlikely(!front_put(front, offset_of_sized_free[size], block)))
         free_sized_overflow(front, block, size);
 }

@@ -133,7 +133,7 @@ static bool resize_run_here(char *block, uint32_t page, size_t old_size, size_t 
     uint32_t old_pages = page_record(page)->run_pages,
              flags = hardened_large_record(page)->bin.previous;
     struct os_range guard = { block + old_bytes, page_bytes() };
-    struct counting_front *counting = counting_of(thread_front());
+    struct counting_front *counting = counting_of(thread_word());
     bool is_guarded = (flags & RUN_GUARDED) != 0;
 
     if (bytes > old_bytes) {
@@ -185,7 +185,7 @@ bool hardened_move_pages(void *block, uint32_t page, size_t bytes, void *to)
     struct os_range from = { block, round_up(bytes, page_bytes()) };
     uint32_t to_page = page_at(to);
     size_t to_bytes = prairie_usable_size(to);
-    struct counting_front *counting = counting_of(thread_front());
+    struct counting_front *counting = counting_of(thread_word());
 
     if (page_record(page)->class_at != 0 || page_record(to_page)->class_at != 0) return false;
     /* Hooks have chosen what lies there. */

@@ -94,7 +94,7 @@ INLINE void look_when_due(const struct page_heap *heap, size_t pages)
 
 struct arena *large_owner(const struct alloc_request *request)
 {
-    const struct cache *cache = thread_front()->cache;
+    const struct cache *cache = thread_word()->cache;
 
     if (unlikely(request->arena != NULL)) return arena_if_counts_large(request->arena);
     return likely(cache != NULL) ? cache_large_arena(cache) : NULL;
@@ -212,7 +212,7 @@ void *large_lease_once(const struct alloc_request *request)
     if (unlikely(owner != NULL)) return begin_owned(lease_owned(owner, request), request->size);
     run = lease_shared(request, request_pages(request));
     if (unlikely(run == NULL)) return NULL;
-    return begin_for(thread_front()->cache, run, request);
+    return begin_for(thread_word()->cache, run, request);
 }
 
 /* The thread keeps no run of this length. */
@@ -223,7 +223,7 @@ static NOINLINE void *lease_anew(const struct alloc_request *request, size_t pag
     if (large_is_too_long(request->size, request->align)) return NULL;
     block = lease_shared(request, pages);
     if (unlikely(block == NULL)) return shortage_serve(request);
-    return begin_for(thread_front()->cache, block, request);
+    return begin_for(thread_word()->cache, block, request);
 }
 
 /* A run that the thread kept. */
@@ -235,9 +235,9 @@ static NOINLINE void *begin_kept(struct cache *cache, void *run,
 }
 
 /* The run of this length that was freed last is taken; others may lie below it. */
-static NOINLINE void *lease_below(const struct alloc_request *request, size_t pages)
+static NOINLINE void *lease_below(struct cache *cache, const struct alloc_request *request,
+                                  size_t pages)
 {
-    struct cache *cache = thread_front()->cache;
     void *block = NULL;
 
     if (likely(cache->large_cache != NULL))
@@ -280,7 +280,7 @@ INLINE bool may_be_kept(const struct alloc_request *request, size_t pages)
  * is too large has no pages here when their number overflows, and so none that are kept. */
 void *large_lease(const struct alloc_request *request)
 {
-    struct cache *cache = thread_front()->cache;
+    struct cache *cache = thread_word()->cache;
     size_t pages = request_pages(request);
     void *block;
 
@@ -289,7 +289,8 @@ void *large_lease(const struct alloc_request *request)
         return lease_filled(request);
     if (!may_be_kept(request, pages)) return lease_anew(request, pages);
     block = large_cache_take(cache, pages);
-    return likely(block != NULL) ? begin_kept(cache, block, request) : lease_below(request, pages);
+    return likely(block != NULL) ? begin_kept(cache, block, request)
+                                 : lease_below(cache, request, pages);
 }
 
 /* The thread keeps no run of this length. */
@@ -322,7 +323,7 @@ static NOINLINE void *malloc_below(struct cache *cache, size_t size, size_t page
  * here when their number overflows, and so none that are kept. */
 void *malloc_large(size_t size)
 {
-    struct cache *cache = (struct cache *)thread_front(); /* F3 */
+    struct cache *cache = (struct cache *)thread_word(); /* F3 */
     size_t pages;
     void *block;
 
@@ -355,7 +356,7 @@ void large_give(void *block, uint32_t page)
         give_owned(page);
         return;
     }
-    (void)large_end_stagger(thread_front()->cache, page_record(page), block);
+    (void)large_end_stagger(thread_word()->cache, page_record(page), block);
     if (unlikely(page_record(page)->state == PAGE_VAST)) {
         vast_put(page);
     } else {

@@ -67,7 +67,7 @@ static void set_spare(uint32_t page, size_t spare)
     }
     if (spare != 0) page_mark_staggered(record, 0);
     else page_unmark_staggered(record);
-    large_cache_count_staggered(thread_front()->cache, spare != 0 ? 1 : UINT32_MAX);
+    large_cache_count_staggered(thread_word()->cache, spare != 0 ? 1 : UINT32_MAX);
 }
 
 /* To so many pages. False: there is no room; the block is as it was, but without its fence. */
@@ -114,7 +114,7 @@ static COLD void *move_to_vast(uint32_t page, size_t size)
     if (page_begin_offset(page_record(page)) != 0) return NULL;
     moved = vast_take_from(page, round_up(size, page_bytes()));
     if (moved == NULL) return NULL;
-    if (was_staggered) large_cache_count_staggered(thread_front()->cache, UINT32_MAX);
+    if (was_staggered) large_cache_count_staggered(thread_word()->cache, UINT32_MAX);
     set_spare(page_at(moved), large_spare(size, page_bytes()));
     if (unlikely(fill_is_wanted())) fill_gained(page_at(moved), old_bytes);
     if (unlikely(decay_after_return())) thread_flush();
@@ -149,7 +149,7 @@ static bool move_contents(char *moved, void *block, uint32_t page, size_t size)
  * reads as zero. */
 static void give_emptied(void *block, uint32_t page)
 {
-    (void)large_end_stagger(thread_front()->cache, page_record(page), block);
+    (void)large_end_stagger(thread_word()->cache, page_record(page), block);
     run_take_fence_away(page);
     run_return_clean(page);
 }

@@ -86,7 +86,7 @@ static void *sample_small(struct counting_front *counting, const struct alloc_re
 /* Hooks and callbacks may change the kind of the thread's front while a block is taken. */
 static struct counting_front *count_taken(void *block, size_t bytes)
 {
-    struct counting_front *counting = counting_of(thread_front());
+    struct counting_front *counting = counting_of(thread_word());
 
     if (block == NULL || counting == NULL) return NULL;
     counting_add_taken(counting, bytes);
@@ -97,7 +97,7 @@ static struct counting_front *count_taken(void *block, size_t bytes)
 static COLD struct counting_front *counting_after_poll(void)
 {
     profile_poll();
-    return counting_of(thread_front());
+    return counting_of(thread_word());
 }
 
 static void *take_small_seen(struct counting_front *counting, const struct alloc_request *request)
@@ -193,7 +193,7 @@ static NOINLINE void *alloc_unusual(const struct alloc_request *request)
 
 void *alloc_missed(const struct alloc_request *request)
 {
-    const struct front *front = thread_front();
+    const struct front *front = thread_word();
 
     if (AUDITED) heap_audit();
     if (unlikely(front->kind < FRONT_COUNTED)) return alloc_unusual(request);
@@ -231,7 +231,7 @@ INLINE void *alloc_seen(struct front *front, size_t size, size_t align, bool zer
 
 void *alloc_here(size_t size, size_t align, bool zero)
 {
-    struct front *front = thread_front();
+    struct front *front = thread_word();
     void *block;
 
     if (front->kind <= FRONT_COUNTED) {
@@ -260,7 +260,7 @@ void *alloc_from(const void *frame, size_t size, size_t align, bool zero)
     unsigned class_index = class_of_request(size, align);
     void *block = class_hit(class_index);
 
-    if (class_index == 0 && size != 0 && align == 1 && !zero && thread_front()->keeps_runs)
+    if (class_index == 0 && size != 0 && align == 1 && !zero && thread_word()->keeps_runs)
         return malloc_large(size);
     if (unlikely(block == NULL)) {
         struct alloc_request request = alloc_request(size, align, zero, frame);
@@ -350,7 +350,7 @@ static NOINLINE void give_pages(struct cache *cache, void *block)
 
 static void count_given(const void *block)
 {
-    struct counting_front *counting = counting_of(thread_front());
+    struct counting_front *counting = counting_of(thread_word());
     uint32_t page = 0;
     enum pointer_kind kind;
 
@@ -460,7 +460,7 @@ void free_placed(void *block, struct cache *cache)
  * held at once if it moved, and never in place. */
 static void count_resized(void *block, size_t old_bytes, bool moved, const void *frame)
 {
-    struct counting_front *counting = counting_of(thread_front());
+    struct counting_front *counting = counting_of(thread_word());
     size_t bytes = large_bytes(page_at(block));
 
     if (counting == NULL || old_bytes == bytes) return;

@@ -10,6 +10,7 @@
 #include "../cache/cache_list.h"
 #include "../cache/explicit_cache.h"
 #include "../cache/quarantine.h"
+#include "../cache/sleepers.h"
 #include "../guard/fill.h"
 #include "../guard/guarded.h"
 #include "../page_heap/huge.h"
@@ -178,6 +179,7 @@ static bool start_once(void)
     arenas_start(cores);
     decay_start();
     cache_list_start();
+    sleepers_start();
     shortage_start();
     __atomic_store_n(&life.started, true, __ATOMIC_RELEASE);
     return true;

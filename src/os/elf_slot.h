@@ -12,9 +12,9 @@ extern PRIVATE const union front_constant front_empty; /* cache/cache.c */
 
 extern PRIVATE __thread struct front *thread_slot __attribute__((tls_model("initial-exec")));
 
-INLINE struct front *thread_front(void) { return thread_slot; }
+INLINE struct front *thread_word(void) { return thread_slot; }
 /* The same, read again: for the rarer end of a way whose usual end need not keep it then. */
-INLINE struct front *thread_front_again(void) { return *(struct front *volatile *)&thread_slot; }
+INLINE struct front *thread_word_again(void) { return *(struct front *volatile *)&thread_slot; }
 INLINE void thread_front_set(struct front *front) { thread_slot = front; }
 
 #endif

@@ -46,7 +46,7 @@ INLINE bool slot_is_known(void)
  * (docs/decisions/0013). */
 __attribute__((section(".text.startup"))) static void (*set_slot(void))(void)
 {
-    if (slot_is_known() && thread_front() == NULL) thread_front_set((struct front *)&front_empty);
+    if (slot_is_known() && thread_word() == NULL) thread_front_set((struct front *)&front_empty);
     return prairie_early;
 }
 

@@ -36,6 +36,7 @@ static struct {
     bool has_table;   /* descriptors are its own */
     long thread;      /* atomic: its number, with a table; 0: it has none, or has not looked */
     uint64_t own;     /* its rights when it last looked */
+    uint64_t at_open; /* and when it opened the files: what it may call then it may call */
     long file[RIGHTS_OF_COUNT]; /* with a table; failed: there is none */
 } rights_known SPARSE;
 
@@ -175,8 +176,15 @@ static void open_rights(void)
     if (rights_known.has_table) RELAXED_STORE(rights_known.thread, kernel(SYS_gettid));
     for (unsigned whose = 0; whose < RIGHTS_OF_COUNT && rights_known.has_table; whose++)
         rights_known.file[whose] = open_status((enum rights_of)whose);
-    rights_known.own = rights_of(RIGHTS_OF_ITSELF);
+    rights_known.own = rights_known.at_open = rights_of(RIGHTS_OF_ITSELF);
     rights_known.opened = true;
+}
+
+bool linux_take_own_files(void)
+{
+    if (!rights_known.opened) open_rights();
+    return rights_known.has_table && rights_known.at_open != 0
+        && rights_of(RIGHTS_OF_ITSELF) == rights_known.at_open;
 }
 
 /* When it has ended its number may be another thread's, also in a copy of the process. */

@@ -177,6 +177,21 @@ void os_threads_forget(void);
 bool os_threads_forget_lost(void);
 /* Of the calling thread, as the system's tools show it; 0: cannot be told. */
 uint32_t os_thread_id(void);
+/* Another thread of this process that sleeps in the kernel. For the background thread. */
+struct os_nap {
+    uint32_t thread;
+    uintptr_t stack, stack_end; /* the stack pointer, and where its stack ends */
+    uint64_t turns;
+    long call_file, turns_file;
+};
+/* Does the thread of that number sleep in a system call, outside of this library's code, on the
+ * stack at whose end its `word` lies? The first thread's may lie elsewhere. False: no, or it cannot
+ * be told. Either way os_nap_end follows. */
+bool os_nap_begin(struct os_nap *nap, uint32_t thread, const void *word);
+/* Has it slept without a break since, and does nothing on its stack lead into this library's code
+ * or into the range? Then it is in the middle of none of our functions. */
+bool os_nap_lasts(const struct os_nap *nap, struct os_range range);
+void os_nap_end(struct os_nap *nap);
 /* Sleeps until *word != expected, the time is up, or a signal handler has run. */
 void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms);
 /* For so long, or until a signal handler has run. */

@@ -15,6 +15,11 @@
 #include "linux_fault.c"
 #include "linux_guard.c"
 #include "linux_group.c"
+#if defined(__x86_64__) && defined(__LP64__) && !defined(__SANITIZE_THREAD__)
+#include "linux_nap.c"
+#else
+#include "no_nap.c"
+#endif
 #include "no_owner.c"
 #elif defined(__APPLE__)
 #include "darwin.c"
@@ -23,6 +28,7 @@
 #include "darwin_pages.c"
 #include "darwin_slot.c"
 #include "darwin_thread.c"
+#include "no_nap.c"
 #include "not_linux.c"
 #include "unix.c"
 #elif defined(__FreeBSD__)
@@ -30,6 +36,7 @@
 #include "elf_slot.c"
 #include "freebsd.c"
 #include "no_owner.c"
+#include "no_nap.c"
 #include "not_linux.c"
 #include "unix.c"
 #elif defined(__NetBSD__)
@@ -37,9 +44,11 @@
 #include "elf_slot.c"
 #include "netbsd.c"
 #include "no_owner.c"
+#include "no_nap.c"
 #include "not_linux.c"
 #include "unix.c"
 #elif defined(_WIN32)
+#include "no_nap.c"
 #include "not_linux.c"
 #include "windows.c"
 #include "windows_code.c"

@@ -32,7 +32,7 @@ INLINE char *thread_block(void)
     return blocks[index];
 }
 
-INLINE struct front *thread_front(void)
+INLINE struct front *thread_word(void)
 {
     struct front *front;
 
@@ -40,7 +40,7 @@ INLINE struct front *thread_front(void)
     return front;
 }
 
-INLINE struct front *thread_front_again(void) { return thread_front(); }
+INLINE struct front *thread_word_again(void) { return thread_word(); }
 
 INLINE void thread_front_set(struct front *front)
 {

@@ -38,7 +38,7 @@ struct interlude {
 
 struct sampler *sampler_here(void)
 {
-    const struct counting_front *counting = counting_of(thread_front());
+    const struct counting_front *counting = counting_of(thread_word());
 
     return counting != NULL ? counting->sampler : NULL;
 }

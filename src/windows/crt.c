@@ -95,7 +95,7 @@ static void *crt_malloc(size_t size)
     void *block;
 
     if (unlikely(size > TABLE_BYTES_MAX)) return malloc_missed(size);
-    block = malloc_hit(thread_front(), size);
+    block = malloc_hit(thread_word(), size);
     return likely(block != NULL) ? block : malloc_missed(size);
 }
 

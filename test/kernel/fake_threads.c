@@ -85,6 +85,36 @@ bool os_threads_forget_lost(void)
     return lost;
 }
 
+static bool (*nap_sleeps)(bool since);
+static unsigned naps_begun;
+
+unsigned fake_naps(bool (*sleeps)(bool since))
+{
+    unsigned begun = naps_begun;
+
+    nap_sleeps = sleeps;
+    naps_begun = 0;
+    return begun;
+}
+
+bool os_nap_begin(struct os_nap *nap, uint32_t thread, const void *word)
+{
+    (void)nap;
+    (void)thread;
+    (void)word;
+    naps_begun += nap_sleeps != NULL;
+    return nap_sleeps != NULL && nap_sleeps(false);
+}
+
+bool os_nap_lasts(const struct os_nap *nap, struct os_range range)
+{
+    (void)nap;
+    (void)range;
+    return nap_sleeps(true);
+}
+
+void os_nap_end(struct os_nap *nap) { (void)nap; }
+
 bool os_thread_rights_may_part(bool alone)
 {
     (void)alone;

@@ -613,8 +613,9 @@ static int repeat(const char *order)
     return 0;
 }
 
-static const struct model *const models[] = { &lock_model,  &depot_model, &first_use_model,
-                                              &decay_model, &fork_model,  &background_model };
+static const struct model *const models[] = { &lock_model,    &depot_model, &first_use_model,
+                                              &decay_model,   &fork_model,  &background_model,
+                                              &sleepers_model };
 
 /* One core does: threads take turns, and a switch is cheaper then. */
 static void stay_on_this_core(void)

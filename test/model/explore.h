@@ -40,7 +40,7 @@ struct model {
 };
 
 extern const struct model lock_model, depot_model, first_use_model, decay_model, fork_model,
-    background_model;
+    background_model, sleepers_model;
 
 /* Aborts the order: something is wrong. */
 #define expect(condition)                                               \

@@ -85,6 +85,7 @@
 #define cache_list_add prairie_own_cache_list_add
 #define cache_list_address prairie_own_cache_list_address
 #define cache_list_drain_abandoned prairie_own_cache_list_drain_abandoned
+#define cache_list_drain_used prairie_own_cache_list_drain_used
 #define cache_list_forget_others prairie_own_cache_list_forget_others
 #define cache_list_leave prairie_own_cache_list_leave
 #define cache_list_replace_only prairie_own_cache_list_replace_only
@@ -141,16 +142,19 @@
 #define counting_make_sampled prairie_own_counting_make_sampled
 #define counting_pass_back prairie_own_counting_pass_back
 #define counting_sampled_of prairie_own_counting_sampled_of
+#define decay_background_is_there prairie_own_decay_background_is_there
 #define decay_before_fork prairie_own_decay_before_fork
 #define decay_before_refusal prairie_own_decay_before_refusal
 #define decay_care_at_bytes prairie_own_decay_care_at_bytes
 #define decay_close_tail prairie_own_decay_close_tail
 #define decay_excess prairie_own_decay_excess
+#define decay_expect_sleepers prairie_own_decay_expect_sleepers
 #define decay_forget_thread prairie_own_decay_forget_thread
 #define decay_keep_looking prairie_own_decay_keep_looking
 #define decay_keep_no_longer prairie_own_decay_keep_no_longer
 #define decay_limits_at_bytes prairie_own_decay_limits_at_bytes
 #define decay_lock prairie_own_decay_lock
+#define decay_look_above prairie_own_decay_look_above
 #define decay_look_at_limits_from prairie_own_decay_look_at_limits_from
 #define decay_looks prairie_own_decay_looks
 #define decay_may_ask prairie_own_decay_may_ask
@@ -354,6 +358,7 @@
 #define linux_open prairie_own_linux_open
 #define linux_read_text prairie_own_linux_read_text
 #define linux_rights_begin prairie_own_linux_rights_begin
+#define linux_take_own_files prairie_own_linux_take_own_files
 #define linux_write prairie_own_linux_write
 #define lock_forget_numbers prairie_own_lock_forget_numbers
 #define lock_fork_begins prairie_own_lock_fork_begins
@@ -455,6 +460,9 @@
 #define os_move prairie_own_os_move
 #define os_move_back prairie_own_os_move_back
 #define os_move_out prairie_own_os_move_out
+#define os_nap_begin prairie_own_os_nap_begin
+#define os_nap_end prairie_own_os_nap_end
+#define os_nap_lasts prairie_own_os_nap_lasts
 #define os_next_symbol prairie_own_os_next_symbol
 #define os_now_ms prairie_own_os_now_ms
 #define os_other_bytes prairie_own_os_other_bytes
@@ -725,6 +733,11 @@
 #define slab_shape prairie_own_slab_shape
 #define slab_unused_pages prairie_own_slab_unused_pages
 #define slabs_start prairie_own_slabs_start
+#define sleepers_expect prairie_own_sleepers_expect
+#define sleepers_look prairie_own_sleepers_look
+#define sleepers_note_awake prairie_own_sleepers_note_awake
+#define sleepers_note_owner prairie_own_sleepers_note_owner
+#define sleepers_start prairie_own_sleepers_start
 #define snapshot_arena prairie_own_snapshot_arena
 #define snapshot_begin prairie_own_snapshot_begin
 #define snapshot_begin_ms prairie_own_snapshot_begin_ms
@@ -786,6 +799,7 @@
 #define thread_count_calls prairie_own_thread_count_calls
 #define thread_flush prairie_own_thread_flush
 #define thread_follow_hooks prairie_own_thread_follow_hooks
+#define thread_front_settled prairie_own_thread_front_settled
 #define thread_hold_up_to prairie_own_thread_hold_up_to
 #define thread_is_in_hooks prairie_own_thread_is_in_hooks
 #define thread_may_try_again prairie_own_thread_may_try_again
