@@ -56,7 +56,7 @@ static size_t read_anew(long file, char text[NAP_TEXT_BYTES])
 
 /* Where the thread's times and its turns on a processor are written, mixed into one number. It has
  * not run between two looks that find the same one. 0: the kernel does not tell. */
-static uint64_t turns(const struct os_nap *nap)
+static uint64_t turns_now(const struct os_nap *nap)
 {
     char text[NAP_TEXT_BYTES];
     size_t length = read_anew(nap->turns_file, text);
@@ -136,7 +136,7 @@ bool os_nap_begin(struct os_nap *nap, uint32_t thread, const void *word)
     nap->call_file = open_of_thread(thread, "syscall");
     nap->turns_file = open_of_thread(thread, "schedstat");
     if (failed(nap->call_file) || failed(nap->turns_file)) return false;
-    nap->turns = turns(nap);
+    nap->turns = turns_now(nap);
     if (nap->turns == 0 || !sleeps(nap, &nap->stack, &code) || is_ours(code)) return false;
     nap->stack_end = end_of_stack(nap, (uintptr_t)word);
     return nap->stack_end != 0;
@@ -145,7 +145,7 @@ bool os_nap_begin(struct os_nap *nap, uint32_t thread, const void *word)
 /* No word from the thread's stack pointer on leads into our code, or into the range. */
 static bool stack_is_clear(const struct os_nap *nap, struct os_range range)
 {
-    uintptr_t words[512], at = nap->stack & ~(sizeof(uintptr_t) - 1);
+    uintptr_t words[512] = { 0 }, at = nap->stack & ~(sizeof(uintptr_t) - 1);
     long file = kernel(SYS_openat, AT_FDCWD, (long)"/proc/self/mem", O_RDONLY | O_CLOEXEC);
     bool clear = !failed(file);
 
@@ -167,7 +167,7 @@ bool os_nap_lasts(const struct os_nap *nap, struct os_range range)
     uintptr_t stack, code;
 
     return stack_is_clear(nap, range) && sleeps(nap, &stack, &code) && stack == nap->stack
-        && turns(nap) == nap->turns;
+        && turns_now(nap) == nap->turns;
 }
 
 void os_nap_end(struct os_nap *nap)
