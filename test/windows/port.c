@@ -225,9 +225,9 @@ static LONG woken, ended;
 static DWORD WINAPI wait_for_word(void *unused)
 {
     (void)unused;
-    must(thread_front() == (struct front *)&front_empty);
+    must(thread_word() == (struct front *)&front_empty);
     thread_front_set((struct front *)&word);
-    must(thread_front() == (struct front *)&word);
+    must(thread_word() == (struct front *)&word);
     while (__atomic_load_n(&word, __ATOMIC_ACQUIRE) == 0) port_wait(&word, 0);
     InterlockedIncrement(&woken);
     return 0;
@@ -235,7 +235,7 @@ static DWORD WINAPI wait_for_word(void *unused)
 
 static void note_end(void)
 {
-    if (thread_front() == (struct front *)&word) InterlockedIncrement(&ended);
+    if (thread_word() == (struct front *)&word) InterlockedIncrement(&ended);
 }
 
 static void threads_wait_and_end(void)
