@@ -15,7 +15,7 @@ static struct {
     size_t bytes;
 } abandoned;
 
-size_t abandoned_bytes(const struct cache *cache)
+READS_UNLOCKED size_t abandoned_bytes(const struct cache *cache)
 {
     size_t bytes = 0;
 
