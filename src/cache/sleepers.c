@@ -48,7 +48,7 @@ void sleepers_note_owner(struct cache *cache, bool is_front)
     } mine = { port_thread_mark() };
 
     /* Sandboxes without a background thread need not allow the call. */
-    cache->thread = option_background_thread() ? os_thread_id() : 0;
+    cache->thread = OS_TELLS_NAPS && option_background_thread() ? os_thread_id() : 0;
     __atomic_store_n(&cache->owner.word, is_front && cache->thread != 0 ? mine.word : NULL,
                      __ATOMIC_RELEASE);
 }
@@ -124,6 +124,7 @@ bool sleepers_look(void)
     unsigned naps = 0, awake = 0;
     bool is_pending = false;
 
+    if (!os_naps_are_told()) return false;
     lock_take(&threads_lock);
     for (struct cache *cache = first_cache; cache != NULL;) {
         unsigned still = holds_much(cache) ? stillness(cache) : SLEEPER_GIVEN_UP;

@@ -95,7 +95,7 @@ bool linux_background_lives(void);
 /* Notes, by the thread that starts the background thread, whose rights that one has. */
 void linux_rights_begin(void);
 /* The background thread, which calls this, has a table of descriptors of its own, and may open files
- * there: first when it starts. False: not with this kernel, or a filter has come since. */
+ * there: soon after it starts. False: not with this kernel, or a filter has come since. */
 bool linux_take_own_files(void);
 /* Is the caller the background thread, with descriptors of its own? */
 bool linux_has_own_files(void);

@@ -14,17 +14,34 @@
 #include "os.h"
 
 #include <fcntl.h>
+#include <link.h>
 #include <sys/auxv.h>
 
 #ifndef SYS_clone3
 #define SYS_clone3 435
 #endif
 
-/* What the linker puts before the code of the program or library that prairie is in, and behind. */
+/* Where the program or library that prairie is in begins, by its linker. */
 extern PRIVATE const char __ehdr_start[];
-extern PRIVATE const char etext[];
 #pragma weak __ehdr_start
-#pragma weak etext
+
+/* Its code; by the background thread. */
+static struct os_range own_code;
+
+static void find_own_code(void)
+{
+    const ElfW(Ehdr) *file = (const ElfW(Ehdr) *)__ehdr_start;
+    const ElfW(Phdr) *segment = (const ElfW(Phdr) *)(__ehdr_start + file->e_phoff);
+    uintptr_t first = 0;
+
+    for (unsigned i = 0; i < file->e_phnum; i++) {
+        if (segment[i].p_type != PT_LOAD) continue;
+        if (segment[i].p_offset == 0) first = segment[i].p_vaddr;
+        if ((segment[i].p_flags & PF_X) != 0)
+            own_code = (struct os_range){ (char *)__ehdr_start + (segment[i].p_vaddr - first),
+                                          segment[i].p_memsz };
+    }
+}
 
 /* Deeper stacks are not looked through. */
 enum { STACK_BYTES_LOOKED_AT = 128 * 1024, NAP_TEXT_BYTES = 256 };
@@ -90,7 +107,7 @@ static bool may_run_a_child(unsigned long call)
 
 /* Blocked in a system call: "number 0xargument ... 0xstack 0xcode". A thread that runs, or that was
  * stopped elsewhere, has no number there. */
-static bool sleeps(const struct os_nap *nap, uintptr_t *stack, uintptr_t *code)
+static bool sleeps(const struct os_nap *nap, uintptr_t *stack, uintptr_t *place)
 {
     char text[NAP_TEXT_BYTES];
     size_t length = read_anew(nap->call_file, text);
@@ -107,13 +124,13 @@ static bool sleeps(const struct os_nap *nap, uintptr_t *stack, uintptr_t *code)
         }
     if (word[0] == NULL || may_run_a_child(call)) return false;
     *stack = hexadecimal(word[0]);
-    *code = hexadecimal(word[1]);
+    *place = hexadecimal(word[1]);
     return true;
 }
 
 static bool is_ours(uintptr_t address)
 {
-    return address - (uintptr_t)__ehdr_start < (uintptr_t)(etext - __ehdr_start);
+    return address - (uintptr_t)own_code.base < own_code.bytes;
 }
 
 /* The first thread's variables lie elsewhere than its stack; the kernel put the program's name above
@@ -126,18 +143,24 @@ static uintptr_t end_of_stack(const struct os_nap *nap, uintptr_t word)
     return word > nap->stack && word - nap->stack <= STACK_BYTES_LOOKED_AT ? word : 0;
 }
 
+bool os_naps_are_told(void)
+{
+    if (&__ehdr_start == NULL || !linux_take_own_files()) return false;
+    if (own_code.bytes == 0) find_own_code();
+    return own_code.bytes != 0;
+}
+
 bool os_nap_begin(struct os_nap *nap, uint32_t thread, const void *word)
 {
-    uintptr_t code;
+    uintptr_t place;
 
     *nap = (struct os_nap){ .thread = thread, .call_file = -1, .turns_file = -1 };
-    if (thread == 0 || &etext == NULL || &__ehdr_start == NULL || !linux_take_own_files())
-        return false;
+    if (thread == 0) return false;
     nap->call_file = open_of_thread(thread, "syscall");
     nap->turns_file = open_of_thread(thread, "schedstat");
     if (failed(nap->call_file) || failed(nap->turns_file)) return false;
     nap->turns = turns_now(nap);
-    if (nap->turns == 0 || !sleeps(nap, &nap->stack, &code) || is_ours(code)) return false;
+    if (nap->turns == 0 || !sleeps(nap, &nap->stack, &place) || is_ours(place)) return false;
     nap->stack_end = end_of_stack(nap, (uintptr_t)word);
     return nap->stack_end != 0;
 }
@@ -164,9 +187,9 @@ static bool stack_is_clear(const struct os_nap *nap, struct os_range range)
 
 bool os_nap_lasts(const struct os_nap *nap, struct os_range range)
 {
-    uintptr_t stack, code;
+    uintptr_t stack, place;
 
-    return stack_is_clear(nap, range) && sleeps(nap, &stack, &code) && stack == nap->stack
+    return stack_is_clear(nap, range) && sleeps(nap, &stack, &place) && stack == nap->stack
         && turns_now(nap) == nap->turns;
 }
 

@@ -72,7 +72,6 @@ static int live_and_exit(void *body)
         void *(*function)(void *);
     } what = { body };
 
-    (void)linux_take_own_files();
     (void)what.function(NULL);
     __atomic_store_n(&background_began, 0, __ATOMIC_RELEASE);
     (void)kernel(SYS_exit, 0);

@@ -184,6 +184,9 @@ struct os_nap {
     uint64_t turns;
     long call_file, turns_file;
 };
+/* Can that be told? Asked before each round; first soon after the background thread began, for files
+ * are opened then. */
+bool os_naps_are_told(void);
 /* Does the thread of that number sleep in a system call, outside of this library's code, on the
  * stack at whose end its `word` lies? The first thread's may lie elsewhere. False: no, or it cannot
  * be told. Either way os_nap_end follows. */

@@ -15,7 +15,7 @@
 #include "linux_fault.c"
 #include "linux_guard.c"
 #include "linux_group.c"
-#if defined(__x86_64__) && defined(__LP64__) && !defined(__SANITIZE_THREAD__)
+#if OS_TELLS_NAPS && !defined(__SANITIZE_THREAD__)
 #include "linux_nap.c"
 #else
 #include "no_nap.c"

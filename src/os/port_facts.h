@@ -8,6 +8,7 @@
  *                  it is worth a few pages in the middle of others.
  * OS_HEEDS_HUGE_WISHES  the kernel takes wishes for huge pages, and against them; nothing is kept
  *                  whole for their sake elsewhere.
+ * OS_TELLS_NAPS    it can be learnt that another thread sleeps, with nothing of ours on its stack.
  * OS_SIZE_TELLS_OWNER  the system asks for the bytes of a block to learn whose it is, and 0 means
  *                  another's: no block may have none.
  * SPDX-License-Identifier: MIT
@@ -31,6 +32,12 @@
 #else
 #define OS_PURGES_IN_PLACE false
 #define OS_HEEDS_HUGE_WISHES false
+#endif
+
+#if defined(__linux__) && defined(__x86_64__) && defined(__LP64__)
+#define OS_TELLS_NAPS true
+#else
+#define OS_TELLS_NAPS false
 #endif
 
 #if defined(__MACH__)

@@ -17,7 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 TIMEOUT_S, LEAST_ASKED = 20, 20
-# They read or write the terminal, wait for somebody, or leave a server behind, as all of wine does.
+# They read or write the terminal, wait for somebody, or leave a server behind, as all of wine does. PHP opens its
+# libraries past whatever is preloaded (docs/switching.md).
 NOT_ASKED = {"script", "scriptlive", "su", "login", "newgrp", "sg", "screen", "tmux", "watch", "reset", "tset"}
 
 
@@ -61,7 +62,7 @@ def main():
     arguments = parser.parse_args()
     programs = sorted(str(path) for path in Path(arguments.folder).iterdir()
                       if path.is_file() and os.access(path, os.X_OK) and path.name not in NOT_ASKED
-                      and not path.name.startswith("wine")
+                      and not path.name.startswith(("wine", "php"))
                       and not path.stat().st_mode & 0o6000)
     if not arguments.all:
         programs = programs[::6]

@@ -26,8 +26,6 @@ static unsigned begun; /* so many rights were noted: before each start */
 
 void linux_rights_begin(void) { begun++; }
 
-bool linux_take_own_files(void) { return false; }
-
 static unsigned clock_reads;
 
 uint64_t real_now_ms(void)

@@ -463,6 +463,7 @@
 #define os_nap_begin prairie_own_os_nap_begin
 #define os_nap_end prairie_own_os_nap_end
 #define os_nap_lasts prairie_own_os_nap_lasts
+#define os_naps_are_told prairie_own_os_naps_are_told
 #define os_next_symbol prairie_own_os_next_symbol
 #define os_now_ms prairie_own_os_now_ms
 #define os_other_bytes prairie_own_os_other_bytes
