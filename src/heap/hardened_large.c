@@ -12,6 +12,7 @@
 #include "../arenas/manual.h"
 #include "../cache/quarantine.h"
 #include "../cache/thread.h"
+#include "../guard/fill.h"
 
 /* Larger runs are not closed: they count as used while they wait, and a guard has an entry for each
  * of its pages. With pages of 4 KiB the budget of all guards is less. */
@@ -194,6 +195,8 @@ bool hardened_move_pages(void *block, uint32_t page, size_t bytes, void *to)
     if (!os_move(from, (struct os_range){ to, from.bytes })) return false;
     /* The last page came along whole. */
     __builtin_memset((char *)to + bytes, 0, from.bytes - bytes);
+    if (unlikely(fill_is_wanted()))
+        (void)fill_taken((char *)to + bytes, min_size(from.bytes, to_bytes) - bytes);
     if (page_is_held_hardened(page_record(to_page)))
         write_canaries((char *)to + hardened_large_room(to_page),
                        hardened_large_room(to_page) - to_bytes);

@@ -298,6 +298,30 @@ static void no_pages_move_over_those_of_an_arena(void **state)
     prairie_check_all();
 }
 
+static void what_a_moved_block_gains_is_junk(void **state)
+{
+    size_t bytes = 2 * REMAP_BYTES_MIN - 100;
+    char *own;
+
+    (void)state;
+    harden();
+    options_parse("junk:alloc", "test");
+    fill_start();
+    block = taken(bytes);
+    own = taken(bytes + 50);
+    assert_true(hardened_move_pages(block, page_at(block), bytes, own));
+    assert_true(all_bytes_are(own + bytes, 0xa5, 50));
+    prairie_free(own); /* with its canaries */
+    own = taken(2 * bytes);
+    block = taken(bytes);
+    assert_true(hardened_move_pages(block, page_at(block), bytes, own));
+    assert_true(all_bytes_are(own + bytes, 0xa5, bytes));
+    prairie_free(own);
+    options_parse("junk:false", "test");
+    fill_start();
+    prairie_check_all();
+}
+
 static void without_a_cache_blocks_go_straight_home(void **state)
 {
     (void)state;
@@ -476,7 +500,7 @@ UNIT_MAIN(UNIT_TEST(what_is_to_be_zero_is), UNIT_TEST(junk_is_what_a_block_begin
           UNIT_TEST(blocks_from_before_are_counted_when_they_go),
           UNIT_TEST(manual_arenas_are_hardened_too),
           UNIT_TEST(no_pages_move_over_those_of_an_arena),
-          UNIT_TEST(a_bound_thread_is_free_to_choose),
+          UNIT_TEST(what_a_moved_block_gains_is_junk), UNIT_TEST(a_bound_thread_is_free_to_choose),
           UNIT_TEST(totals_begin_when_the_program_asks),
           UNIT_TEST(totals_that_the_program_reads_go_on), UNIT_TEST(a_cache_that_was_off_stays_off),
           UNIT_TEST(an_explicit_cache_from_before_still_serves),
