@@ -165,9 +165,21 @@ bool os_nap_begin(struct os_nap *nap, uint32_t thread, const void *word)
     return nap->stack_end != 0;
 }
 
-/* No word from the thread's stack pointer on leads into our code, or into the range. */
+/* What the kernel writes of the segment registers, as one word, where it interrupts a thread for a
+ * signal handler: it is the same in all threads, and no address. */
+static uintptr_t mark_of_handlers(void)
+{
+    uint16_t code, stack;
+
+    __asm__("mov %%cs, %0\n\tmov %%ss, %1" : "=r"(code), "=r"(stack));
+    return code | (uintptr_t)stack << 48;
+}
+
+/* No word from the thread's stack pointer on leads into our code, or into the range; and the thread
+ * is in no signal handler, which may run on one part of its stack, and have interrupted another. */
 static bool stack_is_clear(const struct os_nap *nap, struct os_range range)
 {
+    const uintptr_t mark = mark_of_handlers();
     uintptr_t words[512] = { 0 }, at = nap->stack & ~(sizeof(uintptr_t) - 1);
     long file = kernel(SYS_openat, AT_FDCWD, (long)"/proc/self/mem", O_RDONLY | O_CLOEXEC);
     bool clear = !failed(file);
@@ -178,7 +190,8 @@ static bool stack_is_clear(const struct os_nap *nap, struct os_range range)
         clear = !failed(kernel(SYS_lseek, file, (long)at, SEEK_SET))
              && kernel(SYS_read, file, (long)words, (long)bytes) == (long)bytes;
         for (size_t i = 0; clear && i < bytes / sizeof words[0]; i++)
-            clear = !is_ours(words[i]) && words[i] - (uintptr_t)range.base >= range.bytes;
+            clear = words[i] != mark && !is_ours(words[i])
+                 && words[i] - (uintptr_t)range.base >= range.bytes;
         at += bytes;
     }
     if (!failed(file)) (void)kernel(SYS_close, file);
