@@ -233,7 +233,7 @@ static void *background_body(void *unused)
         busy = look() && !is_alone();
         busy |= sparse_is_pending() || purge_rests_on_background();
         quiet_looks = asked || busy ? 0 : quiet_looks + 1;
-    } while (background_may_go_on(quiet_looks) || !background_may_end());
+    } while (background_may_go_on(quiet_looks) || huge_note_rest() || !background_may_end());
     return NULL;
 }
 

@@ -123,15 +123,36 @@ COLD NOINLINE void huge_reconsider(struct page_heap *heap)
     lock_give(&space.lock);
 }
 
+/* So many went back in short runs, and a share of what is in use? */
+INLINE bool went_short(size_t pages)
+{
+    return huge.wanted && huge.short_pages >= pages
+        && huge.short_pages >= page_heaps_used_now() / HUGE_SHORT_SHARE;
+}
+
 /* Not worth a wait: who purges in the background may have to hold nothing while it waits. */
 void huge_note_short(struct page_heap *heap, size_t pages)
 {
     if (RELAXED_LOAD(huge.policy) == HUGE_ALWAYS || !lock_try(&space.lock)) return;
     huge.short_pages += pages;
-    if (huge.wanted && huge.short_pages >= from_pages()
-        && huge.short_pages >= page_heaps_used_now() / HUGE_SHORT_SHARE)
-        want(heap, false);
+    if (went_short(from_pages())) want(heap, false);
     lock_give(&space.lock);
+}
+
+bool huge_note_rest(void)
+{
+    struct page_heap *heap = page_heap;
+    bool ends = false;
+
+    if (!RELAXED_LOAD(huge.wanted) || RELAXED_LOAD(huge.policy) == HUGE_ALWAYS) return false;
+    lock_take(&heap->lock);
+    if (lock_try(&space.lock)) {
+        ends = went_short(pages_of_huge_page());
+        if (ends) want(heap, false);
+        lock_give(&space.lock);
+    }
+    lock_give(&heap->lock);
+    return ends;
 }
 
 /* Two touches are no answer: one so short that the page was there already, and one during which the

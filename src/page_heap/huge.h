@@ -76,6 +76,10 @@ void huge_advise_new_region(void);
 /* Refuses huge pages, or no longer: little memory is left, and one that is touched first takes
  * 2 MiB at once. */
 void huge_bar(bool barred);
+/* The program rests: nothing has gone back for a while. What went back in short runs, if it was as
+ * much as a huge page and a share of what is in use, is to stay where it went: the wish ends. True:
+ * it did, just now. Without a lock; waits for one at a time. */
+bool huge_note_rest(void);
 /* For a run that was just leased and reads as zero, while huge pages are wanted. Now and then, when
  * a huge page begins in it, the first touch of its first page is timed: is the kernel quick to find
  * one? If that page was there already, the first page of the huge page that begins in the run is

@@ -47,6 +47,24 @@ static void what_huge_pages_left_goes_in_the_background(void **state)
     assert_false(huge.left_behind);
 }
 
+/* Or the kernel would fill up behind our back what went back to it. */
+static void at_rest_huge_pages_are_no_longer_wanted(void **state)
+{
+    (void)state;
+    need_huge_pages();
+    start_threads(2);
+    huge.wanted = true;
+    huge.short_pages = pages_of_huge_page() - 1;
+    assert_true(inside_want_background());
+    assert_true(fake_thread_run());
+    assert_true(huge.wanted);
+    huge.short_pages++;
+    assert_true(inside_want_background());
+    assert_true(fake_thread_run());
+    assert_false(huge.wanted);
+    assert_false(huge.left_behind);
+}
+
 static void need_everything(void)
 {
     uint32_t page = lease(burst_pages());
@@ -507,6 +525,7 @@ UNIT_MAIN(UNIT_TEST(the_helper_is_asked_early), UNIT_TEST(who_has_no_helper_keep
           UNIT_TEST(one_thread_asks_nobody_early),
           UNIT_TEST(the_helper_gives_back_what_nobody_needs),
           UNIT_TEST(what_huge_pages_left_goes_in_the_background),
+          UNIT_TEST(at_rest_huge_pages_are_no_longer_wanted),
           UNIT_TEST(the_helper_leaves_what_is_needed), UNIT_TEST(the_helper_empties_the_depots),
           UNIT_TEST(the_helper_empties_what_was_opened),
           UNIT_TEST(the_helper_stays_while_it_is_asked), UNIT_TEST(the_helper_does_not_end_unheard),

@@ -148,6 +148,35 @@ static void short_runs_end_it_and_growth_begins_it(void **state)
     assert_int_equal(fake_calls(FAKE_HUGE_WANT), 2);
 }
 
+/* Less is enough where nothing goes back any more: a huge page, and a share of what is in use. */
+static void rest_ends_it_after_less(void **state)
+{
+    size_t enough, gone = 0;
+
+    (void)state;
+    need_huge_pages();
+    if (pages_from() <= pages_of_huge_page()) skip();
+    start_pages();
+    (void)lease(4 * pages_from());
+    assert_true(huge.wanted);
+    enough = page_heap_used_pages(page_heap) / HUGE_SHORT_SHARE;
+    if (enough < pages_of_huge_page()) enough = pages_of_huge_page();
+    for (; gone + 1 < enough; gone++) tell_purge(1);
+    assert_false(huge_note_rest());
+    tell_purge(1);
+    assert_true(huge.wanted);
+    huge.policy = HUGE_ALWAYS;
+    assert_false(huge_note_rest());
+    huge.policy = HUGE_WHEN_DENSE;
+    assert_true(huge_note_rest());
+    assert_false(huge.wanted);
+    assert_true(huge.left_behind);
+    assert_false(huge_note_rest());
+    (void)lease(pages_from());
+    assert_true(huge.wanted);
+    assert_false(huge_note_rest());
+}
+
 /* An address space that is nearly empty and leases clean pages again and again stays small, without
  * them. */
 static void an_empty_space_does_not_want_them_again(void **state)
@@ -616,7 +645,7 @@ UNIT_MAIN(UNIT_TEST(a_small_space_is_refused_them),
           UNIT_TEST(a_tail_that_was_closed_is_wished_the_same),
           UNIT_TEST(always_means_from_the_first_page), UNIT_TEST(larger_pages_have_none),
           UNIT_TEST(narrow_regions_have_none), UNIT_TEST(short_runs_end_it_and_growth_begins_it),
-          UNIT_TEST(an_empty_space_does_not_want_them_again),
+          UNIT_TEST(rest_ends_it_after_less), UNIT_TEST(an_empty_space_does_not_want_them_again),
           UNIT_TEST(long_runs_are_cut_between_huge_pages),
           UNIT_TEST(clean_pages_beside_used_ones_go_when_the_wish_ends),
           UNIT_TEST(who_is_stopped_leaves_the_rest), UNIT_TEST(what_cannot_go_now_goes_later),

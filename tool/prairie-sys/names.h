@@ -307,6 +307,7 @@
 #define huge_bar prairie_own_huge_bar
 #define huge_before_growth prairie_own_huge_before_growth
 #define huge_is_possible prairie_own_huge_is_possible
+#define huge_note_rest prairie_own_huge_note_rest
 #define huge_note_short prairie_own_huge_note_short
 #define huge_obey_option prairie_own_huge_obey_option
 #define huge_reconsider prairie_own_huge_reconsider
