@@ -145,7 +145,7 @@ bool huge_note_rest(void)
     bool ends = false;
 
     if (!RELAXED_LOAD(huge.wanted) || RELAXED_LOAD(huge.policy) == HUGE_ALWAYS) return false;
-    lock_take(&heap->lock);
+    if (!lock_try(&heap->lock)) return false;
     if (lock_try(&space.lock)) {
         ends = went_short(pages_of_huge_page());
         if (ends) want(heap, false);

@@ -78,7 +78,8 @@ void huge_advise_new_region(void);
 void huge_bar(bool barred);
 /* The program rests: nothing has gone back for a while. What went back in short runs, if it was as
  * much as a huge page and a share of what is in use, is to stay where it went: the wish ends. True:
- * it did, just now. Without a lock; waits for one at a time. */
+ * it did, just now. Waits for no lock: who looks in the background may be waited for by who holds
+ * them. */
 bool huge_note_rest(void);
 /* For a run that was just leased and reads as zero, while huge pages are wanted. Now and then, when
  * a huge page begins in it, the first touch of its first page is timed: is the kernel quick to find
