@@ -304,9 +304,9 @@ static void what_a_moved_block_gains_is_junk(void **state)
     char *own;
 
     (void)state;
-    harden();
     options_parse("junk:alloc", "test");
-    fill_start();
+    heap_obey_options();
+    harden();
     block = taken(bytes);
     own = taken(bytes + 50);
     assert_true(hardened_move_pages(block, page_at(block), bytes, own));
@@ -317,8 +317,6 @@ static void what_a_moved_block_gains_is_junk(void **state)
     assert_true(hardened_move_pages(block, page_at(block), bytes, own));
     assert_true(all_bytes_are(own + bytes, 0xa5, bytes));
     prairie_free(own);
-    options_parse("junk:false", "test");
-    fill_start();
     prairie_check_all();
 }
 

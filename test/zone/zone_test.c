@@ -270,7 +270,7 @@ static void fill_heap(void)
 {
     pthread_t thread;
 
-    /* It would move blocks between lists while they are counted, and nobody waits for it then. */
+    /* A background thread would move blocks between lists, and who counts them waits for nobody. */
     option_set(OPTION_BACKGROUND_THREAD, 0);
     for (unsigned i = 0; i < MANY; i += 2) block_of[i] = ours()->malloc(ours(), size_of(i));
     assert_int_equal(pthread_create(&thread, NULL, take_many, NULL), 0);
