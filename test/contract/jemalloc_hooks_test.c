@@ -10,6 +10,13 @@
 
 static extent_hooks_t *usual_hooks;
 
+/* Windows takes the right to use purged pages back, so the usual hooks refuse there. */
+#ifdef _WIN32
+enum { USUAL_HOOKS_PURGE = false };
+#else
+enum { USUAL_HOOKS_PURGE = true };
+#endif
+
 /* Fresh pages of the usual hooks; to say that they are not zeros is to say that they were used. */
 static void *alloc_used(extent_hooks_t *hooks, void *new_address, size_t bytes, size_t align,
                         bool *zero, bool *commit, unsigned arena)
@@ -39,7 +46,7 @@ static unsigned create_arena_with(extent_hooks_t *hooks, extent_alloc_t *alloc)
 static void free_pages_of_hooks_are_counted(const struct check *check)
 {
     static extent_hooks_t hooks;
-    size_t page = read_size("arenas.page"), dirty, first, runs;
+    size_t page = read_size("arenas.page"), dirty, all, left, first, runs;
     size_t first_taken;
     unsigned arena = create_arena_with(&hooks, alloc_used);
     int flags = MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE;
@@ -55,23 +62,25 @@ static void free_pages_of_hooks_are_counted(const struct check *check)
     assert_int_equal(stat(arena, "resident"), (25 + dirty) * page);
     give(block, flags);
     assert_int_equal(stat(arena, "pactive"), 0);
-    assert_int_equal(stat(arena, "pdirty"), dirty + 25);
+    all = dirty + 25;
+    left = USUAL_HOOKS_PURGE ? 0 : all;
+    assert_int_equal(stat(arena, "pdirty"), all);
     assert_int_equal(stat(arena, "retained"), 0);
     assert_int_equal(stat(arena, "large.nmalloc"), stat(arena, "large.ndalloc"));
     assert_int_equal(call_arena(arena, "purge"), 0);
-    assert_int_equal(stat(arena, "pdirty"), 0);
-    assert_int_equal(stat(arena, "retained"), (dirty + 25) * page);
-    assert_int_equal(stat(arena, "resident"), 0);
+    assert_int_equal(stat(arena, "pdirty"), left);
+    assert_int_equal(stat(arena, "retained"), (all - left) * page);
+    assert_int_equal(stat(arena, "resident"), left * page);
     runs = 0;
     for (unsigned i = 0; i < 3 + read_unsigned("arenas.nlextents"); i++) {
         char leaf[40];
         snprintf(leaf, sizeof leaf, "extents.%u.nretained", i);
         runs += stat(arena, leaf);
     }
-    assert_int_equal(runs, 1);
+    assert_int_equal(runs, USUAL_HOOKS_PURGE);
     give(take(100, flags), flags); /* its slab may be kept empty until the purge */
     assert_int_equal(call_arena(arena, "purge"), 0);
-    assert_int_equal(stat(arena, "pdirty"), 0);
+    assert_int_equal(stat(arena, "pdirty"), left);
     assert_true(stat(0, "pactive") <= first + 1); /* the extent is not the first arena's */
     assert_int_equal(stat(0, "large.nmalloc"), first_taken);
     assert_int_equal(call_arena(arena, "destroy"), 0);
