@@ -73,6 +73,13 @@ pub fn auxiliary(pid: Pid) -> Vec<u8> {
     fs::read(format!("/proc/{pid}/auxv")).unwrap_or_default()
 }
 
+/// The names and values that the process was started with; none where they may not be read.
+pub fn environment(pid: Pid) -> Vec<(String, String)> {
+    let text = text(pid, "environ").unwrap_or_default();
+    let pair = |one: &str| one.split_once('=').map(|(name, value)| (name.into(), value.into()));
+    text.split('\0').filter_map(pair).collect()
+}
+
 /// Lines of a name and its value.
 pub struct Status(String);
 

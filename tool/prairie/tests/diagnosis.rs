@@ -72,6 +72,25 @@ fn a_library_in_an_odd_place_serves() {
 }
 
 #[test]
+fn settings_of_another_allocator_get_a_remedy() {
+    let Some(mut command) = doctor() else { return };
+    command.env("MALLOC_ARENA_MAX", "2").assert().success().stdout(
+        contains("note  MALLOC_ARENA_MAX=2 is for the C library; prairie does not read it")
+            .and(contains("fix: MALLOC_CONF=narenas:2")),
+    );
+}
+
+/// It is the process's environment that is looked at, and not this one's.
+#[test]
+fn settings_of_a_process_are_its_own() {
+    let mut program = Command::new("/bin/sh");
+    program.args(["-c", "echo; read line"]).env("MIMALLOC_PURGE_DELAY", "10");
+    let Some((_, said)) = verdict_of(&mut program) else { return };
+    assert!(said.contains("MIMALLOC_PURGE_DELAY=10 is for mimalloc"), "{said}");
+    assert!(said.contains("fix: PRAIRIE_CONF=dirty_decay_ms:10"), "{said}");
+}
+
+#[test]
 fn a_static_program_would_not_and_gets_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let source = "int main(void) { return 0; }";

@@ -7,6 +7,7 @@ mod kernel;
 mod library;
 mod process;
 mod program;
+mod settings;
 
 use serde_json::json;
 
@@ -23,6 +24,7 @@ const IN_THE_WAY: i32 = 1;
 pub fn run(options: &Doctor) -> Result<i32> {
     options.pid.map(refusal::require).transpose()?;
     let (mut checks, library) = library::look(options.library.as_deref());
+    checks.extend(settings::look(options.pid));
     let mut is_linked = false;
     match (options.pid, options.command.first()) {
         (Some(pid), _) => checks.extend(process::look(pid, library.as_deref())),

@@ -1,9 +1,7 @@
 //! A process that runs: is prairie in it, and if not, why not?
 // SPDX-License-Identifier: MIT
 
-use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::check::Check;
@@ -137,10 +135,9 @@ fn why_not(pid: Pid, name: &str, library: Option<&Path>) -> Vec<Check> {
 }
 
 fn preload_of(pid: Pid) -> Option<String> {
-    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let value =
-        environment.split(|byte| *byte == 0).find_map(|one| one.strip_prefix(b"LD_PRELOAD="));
-    value.filter(|value| !value.is_empty()).map(|v| OsStr::from_bytes(v).to_string_lossy().into())
+    let variables = proc::environment(pid);
+    let (_, value) = variables.into_iter().find(|(name, _)| name == "LD_PRELOAD")?;
+    Some(value).filter(|value| !value.is_empty())
 }
 
 /// Pairs of words: a kind and a value.
