@@ -20,6 +20,7 @@
 #include "../arenas/decay.h"
 #include "../arenas/sparse.h"
 #include "../base/options.h"
+#include "../base/report.h"
 #include "../cache/thread.h"
 #include "../policy/limits.h"
 #include "../policy/purge.h"
@@ -246,6 +247,17 @@ void shortage_start(void)
     shortage_set_look();
 }
 
+static COLD NOINLINE void say_reserve_is_short(void)
+{
+    struct report line = { .write = report_to_error };
+    uint64_t bytes = (uint64_t)RELAXED_LOAD(reserve.pages) << space.page_shift;
+
+    report_print(&line,
+                 "prairie: reserve_min: only %" PRIu64 " of %" PRIu64 " bytes could be had\n",
+                 bytes, (uint64_t)option_reserve_min());
+    report_flush(&line);
+}
+
 void shortage_apply_options(void)
 {
     if (option_limit_group() != RELAXED_LOAD(limits.follows_group))
@@ -253,7 +265,9 @@ void shortage_apply_options(void)
     /* The program may have set others before. */
     if (option_limit_soft() != 0) limits_set_soft(option_limit_soft());
     if (option_limit_hard() != 0) limits_set_hard(option_limit_hard());
-    if (option_reserve_min() != 0) (void)shortage_reserve(option_reserve_min());
+    if (option_reserve_min() != 0 && !shortage_reserve(option_reserve_min())
+        && reserve_missing_pages() != 0)
+        say_reserve_is_short();
     shortage_set_look();
 }
 

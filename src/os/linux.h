@@ -116,6 +116,10 @@ long linux_open(const char *path);
 /* Reads of a file what fits, with a 0 after it, and closes it; -1: there is none. Returns the
  * length; 0: nothing could be read. */
 size_t linux_read_text(int file, char *text, size_t room_bytes);
+/* Where the text after the first `label` begins; NULL: it is not there. */
+const char *linux_text_after(const char *label, const char *text);
+/* The decimal number at `*at`, which is moved past it; 0: there is none. */
+uint64_t linux_number_at(const char **at);
 
 /* As the calls without a number in their names take it, whatever the C library's timespec is. */
 struct kernel_span {

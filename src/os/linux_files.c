@@ -4,6 +4,8 @@
 #include "linux.h"
 #include "os.h"
 
+#include "../base/units.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/auxv.h>
@@ -104,12 +106,12 @@ static size_t read_file(const char *path, char *text, size_t room_bytes)
 static void read_statm(size_t *pages, unsigned count)
 {
     char text[64];
-    size_t length = read_file("/proc/self/statm", text, sizeof text), at = 0;
+    const char *at = text;
 
+    (void)read_file("/proc/self/statm", text, sizeof text);
     for (unsigned i = 0; i < count; i++) {
-        for (pages[i] = 0; at < length && text[at] >= '0' && text[at] <= '9'; at++)
-            pages[i] = pages[i] * 10 + (size_t)(text[at] - '0');
-        at++;
+        pages[i] = (size_t)linux_number_at(&at);
+        if (*at != '\0') at++;
     }
 }
 
@@ -127,6 +129,21 @@ size_t os_own_bytes(void)
 
     read_statm(pages, 3);
     return pages[1] > pages[2] ? (pages[1] - pages[2]) * os_page_bytes() : 0;
+}
+
+/* One of its first lines is "MemAvailable:    1234 kB". */
+size_t os_machine_room_bytes(void)
+{
+    char text[256];
+    const char *at;
+    uint64_t room;
+
+    (void)read_file("/proc/meminfo", text, sizeof text);
+    at = linux_text_after("\nMemAvailable:", text);
+    if (at == NULL) return SIZE_MAX;
+    while (*at == ' ') at++;
+    room = linux_number_at(&at);
+    return room <= SIZE_MAX / KiB ? (size_t)room * KiB : SIZE_MAX;
 }
 
 bool os_link_text(const char *path, char *text, size_t room_bytes)

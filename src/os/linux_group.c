@@ -78,26 +78,18 @@ static NOINLINE bool visit_in_folder(const char *file, bool (*what)(const char *
 /* Reads a file of the folder into text. */
 static bool read_in_folder(const char *file) { return visit_in_folder(file, read_text); }
 
-/* Where the text after the first `label` begins; NULL: it is not there. */
 static const char *find_label(const char *label)
 {
-    size_t label_bytes = __builtin_strlen(label);
-
-    for (const char *at = group_reader.text;; at++) {
-        if (__builtin_strncmp(at, label, label_bytes) == 0) return at + label_bytes;
-        if (*at == '\0') return NULL;
-    }
+    return linux_text_after(label, group_reader.text);
 }
 
 /* The number after `label` in text; UINT64_MAX: there is none, or it is the word "max". */
 static uint64_t number_after(const char *label)
 {
     const char *at = find_label(label);
-    uint64_t value = 0;
 
     if (at == NULL || *at < '0' || *at > '9') return UINT64_MAX;
-    for (; *at >= '0' && *at <= '9'; at++) value = value * 10 + (uint64_t)(*at - '0');
-    return value;
+    return linux_number_at(&at);
 }
 
 /* The same of bytes; more than an address can say are SIZE_MAX. */

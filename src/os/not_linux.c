@@ -74,7 +74,10 @@ bool os_watch_faults(bool (*watcher)(const struct os_fault *fault))
     return false;
 }
 
-/* ---- groups ---- */
+/* ---- groups, and the machine ---- */
+
+/* Windows refuses what is not there; the others are not asked. */
+size_t os_machine_room_bytes(void) { return SIZE_MAX; }
 
 unsigned os_core_quota(void) { return 0; } /* rates of Windows' jobs are not looked at */
 uint64_t os_stalled_us(void) { return 0; }

@@ -95,6 +95,9 @@ struct os_group {
 struct os_group os_group_memory(void);
 /* Bytes of memory that belong to this process alone and are there; 0 when it cannot be told. */
 size_t os_own_bytes(void);
+/* What the machine has left for all processes without swapping, counting what the kernel can drop as
+ * left; SIZE_MAX when it cannot be told, or when memory that is not there is refused. */
+size_t os_machine_room_bytes(void);
 /* Microseconds that some process (of the group, where that is known) has waited for memory so far;
  * 0 when nobody tells, UINT64_MAX when it cannot be told now. One caller at a time. */
 uint64_t os_stalled_us(void);

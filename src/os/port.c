@@ -7,6 +7,7 @@
 #if defined(__linux__)
 #include "linux.c"
 #include "linux_files.c"
+#include "linux_text.c"
 #include "elf_slot.c"
 #include "linux_message.c"
 #include "linux_rights.c"

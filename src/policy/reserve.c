@@ -145,10 +145,16 @@ static void add_runs(bool dirty_only)
     }
 }
 
-/* Filling must not take the last of a group's memory. Dirty pages are in its account already. */
+/* Filling must not take the last of a group's memory, nor what the machine has not got, for then the
+ * kernel kills. Dirty pages are in these accounts already. */
 static bool has_room_for(size_t pages)
 {
-    return limits_room_bytes() / 2 >= pages << space.page_shift;
+    size_t bytes = pages << space.page_shift, left;
+
+    if (limits_room_bytes() / 2 < bytes) return false;
+    if (bytes < RESERVE_ASKS_FROM_BYTES) return true;
+    left = os_machine_room_bytes();
+    return bytes <= left - left / RESERVE_LEAVES_SHARE;
 }
 
 /* One long run for several short ones, when so much is free: requests are served by one run. Not
@@ -175,13 +181,15 @@ static void touch_again(void)
 
 static bool fill_up(void)
 {
-    size_t wanted = reserve.wanted_pages, missing = wanted - min_size(reserve.pages, wanted);
+    size_t wanted = reserve.wanted_pages, before = reserve.pages;
 
-    if (missing != 0) add_runs(!has_room_for(missing));
+    if (before < wanted) add_runs(!has_room_for(wanted - before));
     join_runs();
     if (reserve.untouched) touch_again();
+    reserve.records_short |= reserve.pages > before;
     if (reserve.records_short) {
-        size_t bytes = max_size((wanted << space.page_shift) / RECORDS_SHARE, RECORDS_BYTES_MIN);
+        size_t pages = min_size(reserve.pages, wanted);
+        size_t bytes = max_size((pages << space.page_shift) / RECORDS_SHARE, RECORDS_BYTES_MIN);
         reserve.records_short = !meta_hold_back(wanted != 0 ? bytes : 0);
     }
     return reserve.pages >= wanted && !reserve.untouched && !reserve.records_short;

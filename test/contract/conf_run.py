@@ -9,6 +9,7 @@ machine reads it meanwhile.
 import ctypes
 import errno
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -247,6 +248,16 @@ def refusals():
          "prairie: zero_realloc:abort, and realloc was called with size 0\n", -signal.SIGABRT)
 
 
+def reserves():
+    """One that cannot be had is said to be less, and the program runs."""
+    for text in (f"reserve_min:{1 << 40}", f"limit_hard:{32 << 20},reserve_min:{64 << 20}"):
+        code, out, err = run(sys.argv[1], "get opt.narenas", MALLOC_CONF="narenas:2," + text)
+        had = re.fullmatch(r"prairie: reserve_min: only (\d+) of (\d+) bytes could be had\n", err)
+        expect(text, (code, out, had is not None and int(had[1]) < int(had[2]) == int(text.split(":")[-1])),
+               (0, "opt.narenas: 2\n", True))
+    get(f"narenas:2,reserve_min:{4 << 20}", "opt.narenas", 2)
+
+
 def statistics():
     """stats_print prints the form that was asked for."""
     for settings, first, last in (
@@ -285,6 +296,7 @@ caches()
 decay()
 groups()
 refusals()
+reserves()
 statistics()
 per_core()
 print(f"{failures} failed")

@@ -18,7 +18,7 @@ static struct {
     uintptr_t highest_address; /* 0: where the caller's stack is */
     unsigned core_count, core_current, core_quota, core_quota_asked;
     const char *setting_name, *setting_value;
-    size_t group_limit_bytes, group_used_bytes, own_bytes;
+    size_t group_limit_bytes, group_used_bytes, own_bytes, machine_room_bytes;
     bool group_fails, faults_watched;
     uint64_t stalled_us, now_ms;
     const struct os_code *code;
@@ -32,6 +32,7 @@ static struct {
     .core_count = 2,
     .group_limit_bytes = SIZE_MAX,
     .own_bytes = SIZE_MAX,
+    .machine_room_bytes = SIZE_MAX,
     .now_ms = 1000,
 };
 
@@ -53,6 +54,7 @@ struct os_group os_group_memory(void)
 }
 
 size_t os_own_bytes(void) { return facts.own_bytes; }
+size_t os_machine_room_bytes(void) { return facts.machine_room_bytes; }
 uint64_t os_stalled_us(void) { return facts.stalled_us; }
 
 unsigned os_core_count(void) { return facts.core_count; }
@@ -306,6 +308,7 @@ void fake_group(size_t limit_bytes, size_t used_bytes)
 }
 
 void fake_group_fails(bool failing) { facts.group_fails = failing; }
+void fake_machine_room(size_t bytes) { facts.machine_room_bytes = bytes; }
 void fake_core_quota(unsigned cores) { facts.core_quota = cores; }
 unsigned fake_core_quota_asked(void) { return facts.core_quota_asked; }
 void fake_own(size_t bytes) { facts.own_bytes = bytes; }

@@ -4,6 +4,7 @@
 /* In place of the fake kernel's. */
 #define os_file_close close_text
 #include "os/linux_group.c"
+#include "os/linux_text.c"
 
 #include "unit.h"
 

@@ -2,7 +2,7 @@
  * as one that is older, short of memory, interrupted, or that forbids them. */
 /* SPDX-License-Identifier: MIT */
 /*
- * Before anything else: it includes linux.c and linux_files.c themselves.
+ * Before anything else: it includes linux.c, linux_files.c and linux_text.c themselves.
  */
 #ifndef PRAIRIE_TEST_KERNEL_GATE_H
 #define PRAIRIE_TEST_KERNEL_GATE_H
@@ -23,6 +23,7 @@ static int core_of_thread(void);
 #include "os/no_owner.c"
 #include "os/step.c"
 #include "os/linux_files.c"
+#include "os/linux_text.c"
 #undef getauxval
 #undef sched_getcpu
 

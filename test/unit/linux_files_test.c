@@ -230,6 +230,21 @@ static void the_mode_of_huge_pages_is_in_brackets(void **state)
     assert_string_equal(text, "not supported");
 }
 
+static void what_the_machine_has_left_is_a_line_of_the_file(void **state)
+{
+    (void)state;
+    file_instead = file_of("MemTotal:       24561234 kB\nMemFree:          123456 kB\n"
+                           "MemAvailable:   20123456 kB\nBuffers:            1234 kB\n");
+    if (SIZE_MAX / KiB > 20123456) assert_int_equal(os_machine_room_bytes(), 20123456 * KiB);
+    else assert_true(os_machine_room_bytes() == SIZE_MAX);
+    file_instead = file_of("MemTotal: 4 kB\nMemAvailable: 3 kB\n");
+    assert_int_equal(os_machine_room_bytes(), 3 * KiB);
+    file_instead = file_of("MemTotal: 4 kB\nMemFree: 3 kB\n"); /* an old kernel */
+    assert_true(os_machine_room_bytes() == SIZE_MAX);
+    answer(SYS_openat, -EACCES, 1);
+    assert_true(os_machine_room_bytes() == SIZE_MAX);
+}
+
 static void pages_are_counted_from_the_file(void **state)
 {
     (void)state;
@@ -256,4 +271,5 @@ UNIT_MAIN(UNIT_TEST(files_are_made_anew_written_and_read),
           UNIT_TEST(files_are_not_made_as_a_standard_stream),
           UNIT_TEST(links_are_told_as_far_as_there_is_room),
           UNIT_TEST(the_mode_of_huge_pages_is_in_brackets),
+          UNIT_TEST(what_the_machine_has_left_is_a_line_of_the_file),
           UNIT_TEST(pages_are_counted_from_the_file))

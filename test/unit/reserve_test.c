@@ -339,6 +339,25 @@ static void what_is_missing_may_take_half_of_the_room(void **state)
     check_reserve();
 }
 
+/* Where the kernel promises more than there is, it kills when what was promised is touched. */
+static void what_the_machine_has_not_got_is_not_touched(void **state)
+{
+    size_t bytes = 2 * RESERVE_ASKS_FROM_BYTES;
+
+    (void)state;
+    start();
+    fake_machine_room(bytes + bytes / RESERVE_LEAVES_SHARE);
+    assert_false(reserve_resize(bytes));
+    assert_int_equal(reserve.pages, 0);
+    fake_machine_room(bytes + bytes / (RESERVE_LEAVES_SHARE - 1));
+    assert_true(reserve_refill());
+    assert_int_equal(reserve.pages, pages_of_bytes(bytes));
+    fake_machine_room(0);
+    assert_true(reserve_resize(bytes + RESERVE_ASKS_FROM_BYTES
+                               - page_bytes())); /* little more is not asked for */
+    check_reserve();
+}
+
 static void a_lost_page(void)
 {
     start();
@@ -394,5 +413,6 @@ UNIT_MAIN(UNIT_TEST(filling_touches_every_page), UNIT_TEST(nobody_is_given_it_in
           UNIT_TEST(a_child_without_a_reserve_lacks_nothing),
           UNIT_TEST(records_are_there_after_a_release), UNIT_TEST(records_held_back_are_real),
           UNIT_TEST(a_crowded_group_is_not_filled_up),
-          UNIT_TEST(what_is_missing_may_take_half_of_the_room), UNIT_TEST(the_walker_sees_damage),
+          UNIT_TEST(what_is_missing_may_take_half_of_the_room),
+          UNIT_TEST(what_the_machine_has_not_got_is_not_touched), UNIT_TEST(the_walker_sees_damage),
           UNIT_TEST(every_refused_call_leaves_it_whole))
