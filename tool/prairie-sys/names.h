@@ -356,10 +356,12 @@
 #define linux_advise prairie_own_linux_advise
 #define linux_background_lives prairie_own_linux_background_lives
 #define linux_has_own_files prairie_own_linux_has_own_files
+#define linux_number_at prairie_own_linux_number_at
 #define linux_open prairie_own_linux_open
 #define linux_read_text prairie_own_linux_read_text
 #define linux_rights_begin prairie_own_linux_rights_begin
 #define linux_take_own_files prairie_own_linux_take_own_files
+#define linux_text_after prairie_own_linux_text_after
 #define linux_write prairie_own_linux_write
 #define lock_forget_numbers prairie_own_lock_forget_numbers
 #define lock_fork_begins prairie_own_lock_fork_begins
@@ -458,6 +460,7 @@
 #define os_keep_error_output prairie_own_os_keep_error_output
 #define os_keep_from_child prairie_own_os_keep_from_child
 #define os_link_text prairie_own_os_link_text
+#define os_machine_room_bytes prairie_own_os_machine_room_bytes
 #define os_move prairie_own_os_move
 #define os_move_back prairie_own_os_move_back
 #define os_move_out prairie_own_os_move_out
