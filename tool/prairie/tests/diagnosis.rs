@@ -76,7 +76,7 @@ fn settings_of_another_allocator_get_a_remedy() {
     let Some(mut command) = doctor() else { return };
     command.env("MALLOC_ARENA_MAX", "2").assert().success().stdout(
         contains("note  MALLOC_ARENA_MAX=2 is for the C library; prairie does not read it")
-            .and(contains("fix: MALLOC_CONF=narenas:2")),
+            .and(contains("fix: PRAIRIE_CONF=narenas:2")),
     );
 }
 
@@ -102,6 +102,23 @@ fn a_static_program_would_not_and_gets_a_remedy() {
             .and(contains("prairie would NOT serve"))
             .and(contains("a malloc of its own").not()),
     );
+}
+
+/// A shell runs such a file itself; the kernel refuses it.
+#[test]
+fn a_text_without_an_interpreter_would_not() {
+    let folder = tempfile::tempdir().unwrap();
+    for contents in ["echo hi\n", ""] {
+        let program = folder.path().join("program");
+        make_program(&program, contents);
+        let Some(mut command) = doctor() else { return };
+        command
+            .arg("--")
+            .arg(&program)
+            .assert()
+            .code(1)
+            .stdout(contains("a text without `#!`").and(contains("prairie would NOT serve")));
+    }
 }
 
 /// Whether a process that waits is served, and what is said of it; None where processes may not be read.

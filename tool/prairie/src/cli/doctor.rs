@@ -14,8 +14,8 @@ Examples:
   prairie doctor -- ./program         would this one, and if not, why?
   prairie doctor --pid 4711           does this one, and if not, why?
 
-Exit code: 0 when nothing is in the way; 1 when something is; 125 when prairie itself fails, 127
-when there is no such program.";
+Exit code: 0 when nothing is in the way; 1 when something is; 125 when prairie itself fails, or may
+not read the process; 127 when there is no such program.";
 
 /// Tell whether prairie serves a program, and if not why
 ///

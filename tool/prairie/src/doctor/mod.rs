@@ -27,7 +27,7 @@ pub fn run(options: &Doctor) -> Result<i32> {
     checks.extend(settings::look(options.pid));
     let mut is_linked = false;
     match (options.pid, options.command.first()) {
-        (Some(pid), _) => checks.extend(process::look(pid, library.as_deref())),
+        (Some(pid), _) => checks.extend(process::look(pid, library.as_deref())?),
         (None, Some(name)) => {
             let looked = program::look(name, library.as_deref())?;
             checks.extend(looked.checks);

@@ -13,13 +13,15 @@ use crate::live::memory::OfProcess;
 use crate::proc::{self, Mapped};
 use crate::refusal;
 use crate::sys::Pid;
+use crate::trouble::Result;
 use crate::witness;
 
 const ABOUT: &str = "process";
 /// In the auxiliary vector: the program gained rights when it was started.
 const AT_SECURE: u64 = 23;
 
-pub fn look(pid: Pid, library: Option<&Path>) -> Vec<Check> {
+/// Fails where the process may not be looked into: then nothing can be told.
+pub fn look(pid: Pid, library: Option<&Path>) -> Result<Vec<Check>> {
     let name = proc::name(pid);
     let mappings = match proc::mappings(pid) {
         Ok(mappings) if !mappings.is_empty() => mappings,
@@ -27,9 +29,9 @@ pub fn look(pid: Pid, library: Option<&Path>) -> Vec<Check> {
             let text = format!(
                 "process {pid} ({name}) has no memory of its own: a thread of the kernel, or it has ended"
             );
-            return vec![Check::bad(ABOUT, text)];
+            return Ok(vec![Check::bad(ABOUT, text)]);
         }
-        Err(error) => return vec![Check::of_trouble(ABOUT, &refusal::of_reading(pid, &error))],
+        Err(error) => return Err(refusal::of_reading(pid, &error)),
     };
     let files = proc::files_of(&mappings);
     let (ours, others): (Vec<&String>, Vec<&String>) =
@@ -56,7 +58,7 @@ pub fn look(pid: Pid, library: Option<&Path>) -> Vec<Check> {
     if !ours.is_empty() {
         checks.extend(before_ours(pid, &ours, !others.is_empty()));
     }
-    checks
+    Ok(checks)
 }
 
 /// Who answers malloc in a process that has prairie in it. A library that LD_PRELOAD names need not
@@ -162,7 +164,7 @@ mod tests {
         // It answers once the loader is done.
         let mut byte = [0];
         std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut byte).unwrap();
-        let checks = look(child.id() as Pid, None);
+        let checks = look(child.id() as Pid, None).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
         checks.into_iter().next().unwrap()
@@ -196,6 +198,7 @@ mod tests {
 
     #[test]
     fn who_is_not_there_is_told() {
-        assert_eq!(look(Pid::MAX, None)[0].says, "there is no process 2147483647");
+        let refused = look(Pid::MAX, None).unwrap_err();
+        assert_eq!(refused.to_string(), "there is no process 2147483647");
     }
 }

@@ -78,9 +78,17 @@ fn without_version(file: &str) -> &str {
 
 /// What the names in the file tell.
 pub fn of_contents(path: &Path) -> Looked {
-    let bytes = fs::read(path).unwrap_or_default();
+    let bytes = fs::read(path);
+    let is_text = bytes.as_ref().is_ok_and(|bytes| !bytes.contains(&0));
+    let bytes = bytes.unwrap_or_default();
     let mut checks = Vec::new();
-    let Ok(file) = object::File::parse(&*bytes) else { return Looked { checks, is_linked: false } };
+    let Ok(file) = object::File::parse(&*bytes) else {
+        if is_text {
+            let text = "a text without `#!` and an interpreter in its first line, which the kernel does not start";
+            checks.push(Check::bad(ABOUT, text).fix(format!("-- sh {}", path.display())));
+        }
+        return Looked { checks, is_linked: false };
+    };
     if file.section_by_name(".go.buildinfo").is_some() {
         checks.push(
             Check::note(

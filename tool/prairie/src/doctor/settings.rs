@@ -8,15 +8,29 @@ use crate::sys::Pid;
 
 const ABOUT: &str = "environment";
 
-/// A variable of another allocator.
+/// What does the same in prairie.
+#[derive(Clone, Copy)]
+enum Instead {
+    Nothing,
+    Always(&'static str),
+    /// Where it is on: what is off there is off here.
+    WhenOn(&'static str),
+    WhenOff(&'static str),
+    /// A star stands for the number.
+    Number(&'static str),
+    /// A star stands for the text.
+    Text(&'static str),
+}
+use Instead::{Always, Nothing, Number, Text, WhenOff, WhenOn};
+
+/// A setting of another allocator.
 struct Foreign {
     name: &'static str,
     whose: &'static str,
-    /// What to do instead; a star stands for the variable's value.
-    instead: &'static str,
+    instead: Instead,
 }
 
-const fn foreign(name: &'static str, whose: &'static str, instead: &'static str) -> Foreign {
+const fn foreign(name: &'static str, whose: &'static str, instead: Instead) -> Foreign {
     Foreign { name, whose, instead }
 }
 
@@ -24,49 +38,71 @@ const GLIBC: &str = "the C library";
 const MIMALLOC: &str = "mimalloc";
 const TCMALLOC: &str = "tcmalloc";
 const PREFIXED: &str = "a jemalloc with that prefix";
-const AS_MALLOC_CONF: &str = "MALLOC_CONF=*";
-const NOTHING: &str = "nothing to do: take it out of the environment";
+
+const ARENAS: Instead = Number("PRAIRIE_CONF=narenas:*");
+const BY_ITSELF: Instead = Always("nothing to do: memory goes back by itself");
+const JUNK: Instead = WhenOn("PRAIRIE_CONF=junk:true");
+const CHECKS: Instead = WhenOn("preload a checking flavour (docs/errors.md)");
+const STATS: Instead = WhenOn("PRAIRIE_CONF=stats_print:true");
+const HUGE: Instead = WhenOn("PRAIRIE_CONF=thp:always is the nearest");
 
 /// The tables of docs/switching.md, as far as they are about variables.
-const FOREIGN: &[Foreign] = &[
-    foreign("MALLOC_ARENA_MAX", GLIBC, "MALLOC_CONF=narenas:*"),
-    foreign("MALLOC_ARENA_TEST", GLIBC, NOTHING),
-    foreign("MALLOC_TRIM_THRESHOLD_", GLIBC, "nothing to do: memory goes back by itself"),
-    foreign("MALLOC_TOP_PAD_", GLIBC, NOTHING),
-    foreign("MALLOC_MMAP_THRESHOLD_", GLIBC, NOTHING),
-    foreign("MALLOC_MMAP_MAX_", GLIBC, NOTHING),
-    foreign("MALLOC_PERTURB_", GLIBC, "MALLOC_CONF=junk:true"),
-    foreign("MALLOC_CHECK_", GLIBC, "preload a checking flavour (docs/errors.md)"),
-    foreign("MALLOC_TRACE", GLIBC, "prairie run --profile"),
-    foreign("_RJEM_MALLOC_CONF", PREFIXED, AS_MALLOC_CONF),
-    foreign("JE_MALLOC_CONF", PREFIXED, AS_MALLOC_CONF),
-    foreign("MIMALLOC_SHOW_STATS", MIMALLOC, "PRAIRIE_CONF=stats_print:true"),
-    foreign("MIMALLOC_VERBOSE", MIMALLOC, "PRAIRIE_CONF=confirm_conf:true"),
-    foreign("MIMALLOC_PURGE_DELAY", MIMALLOC, "PRAIRIE_CONF=dirty_decay_ms:*"),
-    foreign("MIMALLOC_ALLOW_THP", MIMALLOC, "PRAIRIE_CONF=thp:never, if it is 0"),
-    foreign("MIMALLOC_ALLOW_LARGE_OS_PAGES", MIMALLOC, "PRAIRIE_CONF=thp:always is the nearest"),
-    foreign("MIMALLOC_RESERVE_HUGE_OS_PAGES", MIMALLOC, "PRAIRIE_CONF=thp:always is the nearest"),
-    foreign("TCMALLOC_HEAP_LIMIT_MB", TCMALLOC, "PRAIRIE_CONF=limit_hard:N, in bytes"),
+const VARIABLES: &[Foreign] = &[
+    foreign("MALLOC_ARENA_MAX", GLIBC, ARENAS),
+    foreign("MALLOC_ARENA_TEST", GLIBC, Nothing),
+    foreign("MALLOC_TRIM_THRESHOLD_", GLIBC, BY_ITSELF),
+    foreign("MALLOC_TOP_PAD_", GLIBC, Nothing),
+    foreign("MALLOC_MMAP_THRESHOLD_", GLIBC, Nothing),
+    foreign("MALLOC_MMAP_MAX_", GLIBC, Nothing),
+    foreign("MALLOC_PERTURB_", GLIBC, JUNK),
+    foreign("MALLOC_CHECK_", GLIBC, CHECKS),
+    foreign("MALLOC_TRACE", GLIBC, Always("prairie run --profile")),
+    foreign("_RJEM_MALLOC_CONF", PREFIXED, Text("MALLOC_CONF=*")),
+    foreign("JE_MALLOC_CONF", PREFIXED, Text("MALLOC_CONF=*")),
+    foreign("MIMALLOC_SHOW_STATS", MIMALLOC, STATS),
+    foreign("MIMALLOC_VERBOSE", MIMALLOC, WhenOn("PRAIRIE_CONF=confirm_conf:true")),
+    foreign("MIMALLOC_PURGE_DELAY", MIMALLOC, Number("PRAIRIE_CONF=dirty_decay_ms:*")),
+    foreign("MIMALLOC_ALLOW_THP", MIMALLOC, WhenOff("PRAIRIE_CONF=thp:never")),
+    foreign("MIMALLOC_ALLOW_LARGE_OS_PAGES", MIMALLOC, HUGE),
+    foreign("MIMALLOC_RESERVE_HUGE_OS_PAGES", MIMALLOC, HUGE),
+    foreign("TCMALLOC_HEAP_LIMIT_MB", TCMALLOC, Always("PRAIRIE_CONF=limit_hard:N, in bytes")),
     foreign(
         "TCMALLOC_RELEASE_RATE",
         TCMALLOC,
-        "PRAIRIE_CONF=dirty_decay_ms:N, less for a higher rate",
+        Always("PRAIRIE_CONF=dirty_decay_ms:N, less for a higher rate, and -1 for 0"),
     ),
-    foreign("TCMALLOC_AGGRESSIVE_DECOMMIT", TCMALLOC, "PRAIRIE_CONF=dirty_decay_ms:0"),
+    foreign("TCMALLOC_AGGRESSIVE_DECOMMIT", TCMALLOC, WhenOn("PRAIRIE_CONF=dirty_decay_ms:0")),
     foreign(
         "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES",
         TCMALLOC,
-        "PRAIRIE_CONF=tcache_max:N bounds the size of what threads keep",
+        Always("PRAIRIE_CONF=tcache_max:N bounds the size of what threads keep"),
     ),
-    foreign("TCMALLOC_SAMPLE_PARAMETER", TCMALLOC, "PRAIRIE_CONF=lg_prof_sample:N, a power of two"),
-    foreign("MALLOCSTATS", TCMALLOC, "PRAIRIE_CONF=stats_print:true"),
-    foreign("HEAPPROFILE", TCMALLOC, "PRAIRIE_CONF=prof:true,prof_final:true,prof_prefix:*"),
-    foreign("HEAPCHECK", TCMALLOC, "PRAIRIE_CONF=prof:true,prof_leak_error:true"),
+    foreign(
+        "TCMALLOC_SAMPLE_PARAMETER",
+        TCMALLOC,
+        Always("PRAIRIE_CONF=lg_prof_sample:N, the logarithm of it"),
+    ),
+    foreign(
+        "HEAP_PROFILE_ALLOCATION_INTERVAL",
+        TCMALLOC,
+        Always("PRAIRIE_CONF=lg_prof_interval:N, the logarithm of it"),
+    ),
+    foreign("MALLOCSTATS", TCMALLOC, STATS),
+    foreign("HEAPPROFILE", TCMALLOC, Text("PRAIRIE_CONF=prof:true,prof_final:true,prof_prefix:*")),
+    foreign("HEAPCHECK", TCMALLOC, WhenOn("PRAIRIE_CONF=prof:true,prof_leak_error:true")),
 ];
 
-/// What only some of its words are about.
-const TUNABLES: Foreign = foreign("GLIBC_TUNABLES", GLIBC, "for hugetlb=1 PRAIRIE_CONF=thp:always");
-const TUNABLES_OF_MALLOC: &str = "glibc.malloc.";
+/// A variable of the C library that has many in it, between colons, of which those of malloc have this
+/// prefix.
+const TUNABLES: &str = "GLIBC_TUNABLES";
+const OF_MALLOC: &str = "glibc.malloc.";
+const MALLOC_TUNABLES: &[Foreign] = &[
+    foreign("arena_max", GLIBC, ARENAS),
+    foreign("trim_threshold", GLIBC, BY_ITSELF),
+    foreign("perturb", GLIBC, JUNK),
+    foreign("check", GLIBC, CHECKS),
+    foreign("hugetlb", GLIBC, HUGE),
+];
 
 /// Of a process, or of this command, from which a program would inherit them.
 pub fn look(pid: Option<Pid>) -> Vec<Check> {
@@ -74,7 +110,7 @@ pub fn look(pid: Option<Pid>) -> Vec<Check> {
         Some(pid) => proc::environment(pid),
         None => own(),
     };
-    variables.iter().filter_map(|(name, value)| check(name, value)).collect()
+    variables.iter().flat_map(|(name, value)| checks(name, value)).collect()
 }
 
 fn own() -> Vec<(String, String)> {
@@ -82,44 +118,132 @@ fn own() -> Vec<(String, String)> {
     std::env::vars_os().map(|(name, value)| (lossy(name), lossy(value))).collect()
 }
 
-fn check(name: &str, value: &str) -> Option<Check> {
-    let is_tunable = name == TUNABLES.name && value.contains(TUNABLES_OF_MALLOC);
-    let found = FOREIGN.iter().find(|one| one.name == name);
-    let Foreign { whose, instead, .. } = found.or(is_tunable.then_some(&TUNABLES))?;
-    let text = format!("{name}={value} is for {whose}; prairie does not read it");
-    Some(Check::note(ABOUT, text).fix(instead.replace('*', value)))
+fn checks(name: &str, value: &str) -> Vec<Check> {
+    if name == TUNABLES {
+        return value.split(':').filter_map(check_of_tunable).collect();
+    }
+    let found = VARIABLES.iter().find(|one| one.name == name);
+    found.and_then(|one| check(&format!("{name}={value}"), value, one)).into_iter().collect()
+}
+
+fn check_of_tunable(pair: &str) -> Option<Check> {
+    let (name, value) = pair.strip_prefix(OF_MALLOC)?.split_once('=')?;
+    let unknown = foreign("", GLIBC, Nothing);
+    let found = MALLOC_TUNABLES.iter().find(|one| one.name == name).unwrap_or(&unknown);
+    check(&format!("{pair} of {TUNABLES}"), value, found)
+}
+
+fn check(setting: &str, value: &str, foreign: &Foreign) -> Option<Check> {
+    let is_off = matches!(value, "" | "0" | "f" | "false" | "n" | "no" | "off");
+    let number = value.parse::<i64>().map_or("N", |_| value);
+    let fix = match foreign.instead {
+        Nothing => "nothing to do: take it out of the environment".to_owned(),
+        Always(text) => text.to_owned(),
+        WhenOn(text) if !is_off => text.to_owned(),
+        WhenOff(text) if is_off && !value.is_empty() => text.to_owned(),
+        WhenOn(_) | WhenOff(_) => return None,
+        Number(text) => text.replace('*', number),
+        Text(_) if value.is_empty() => return None,
+        Text(text) => text.replace('*', value),
+    };
+    let text = format!("{setting} is for {}; prairie does not read it", foreign.whose);
+    Some(Check::note(ABOUT, text).fix(fix))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_setting_of_another_allocator_is_named_with_what_does_the_same() {
-        let check = check("MALLOC_ARENA_MAX", "2").unwrap();
-        assert_eq!(check.says, "MALLOC_ARENA_MAX=2 is for the C library; prairie does not read it");
-        assert_eq!(check.fix.as_deref(), Some("MALLOC_CONF=narenas:2"));
+    fn fix(name: &str, value: &str) -> Option<String> {
+        let mut checks = checks(name, value);
+        assert!(checks.len() <= 1);
+        checks.pop()?.fix
     }
 
     #[test]
-    fn only_tunables_of_malloc_are_settings_of_an_allocator() {
-        assert!(check("GLIBC_TUNABLES", "glibc.pthread.rseq=0").is_none());
-        assert!(check("GLIBC_TUNABLES", "glibc.pthread.rseq=0:glibc.malloc.hugetlb=1").is_some());
+    fn a_setting_of_another_allocator_is_named_with_what_does_the_same() {
+        let check = &checks("MALLOC_ARENA_MAX", "2")[0];
+        assert_eq!(check.says, "MALLOC_ARENA_MAX=2 is for the C library; prairie does not read it");
+        assert_eq!(check.fix.as_deref(), Some("PRAIRIE_CONF=narenas:2"));
+    }
+
+    /// What comes out can be pasted.
+    #[test]
+    fn what_is_no_number_is_not_passed_on() {
+        assert_eq!(fix("MALLOC_ARENA_MAX", "").as_deref(), Some("PRAIRIE_CONF=narenas:N"));
+        assert_eq!(
+            fix("MIMALLOC_PURGE_DELAY", "abc").as_deref(),
+            Some("PRAIRIE_CONF=dirty_decay_ms:N")
+        );
+        assert_eq!(
+            fix("MIMALLOC_PURGE_DELAY", "-1").as_deref(),
+            Some("PRAIRIE_CONF=dirty_decay_ms:-1")
+        );
+        assert_eq!(fix("HEAPPROFILE", ""), None);
+    }
+
+    #[test]
+    fn what_is_off_there_is_off_here() {
+        for (name, value) in [
+            ("MALLOC_PERTURB_", "0"),
+            ("MALLOC_CHECK_", "0"),
+            ("MALLOCSTATS", "0"),
+            ("MIMALLOC_SHOW_STATS", "0"),
+            ("MIMALLOC_VERBOSE", ""),
+            ("MIMALLOC_ALLOW_THP", "1"),
+            ("MIMALLOC_RESERVE_HUGE_OS_PAGES", "0"),
+            ("TCMALLOC_AGGRESSIVE_DECOMMIT", "f"),
+            ("HEAPCHECK", ""),
+            ("GLIBC_TUNABLES", "glibc.malloc.hugetlb=0"),
+        ] {
+            assert_eq!(fix(name, value), None, "{name}={value}");
+        }
+        assert_eq!(fix("MALLOC_PERTURB_", "165").as_deref(), Some("PRAIRIE_CONF=junk:true"));
+        assert_eq!(fix("MIMALLOC_ALLOW_THP", "0").as_deref(), Some("PRAIRIE_CONF=thp:never"));
+    }
+
+    #[test]
+    fn each_tunable_of_malloc_is_a_setting() {
+        let checks = checks("GLIBC_TUNABLES", "glibc.malloc.arena_max=4:glibc.pthread.rseq=0");
+        assert_eq!(checks.len(), 1);
+        assert!(checks[0].says.starts_with("glibc.malloc.arena_max=4 of GLIBC_TUNABLES is for "));
+        assert_eq!(checks[0].fix.as_deref(), Some("PRAIRIE_CONF=narenas:4"));
     }
 
     #[test]
     fn what_prairie_reads_is_no_stranger() {
         for name in ["MALLOC_CONF", "PRAIRIE_CONF", "PATH"] {
-            assert!(check(name, "narenas:2").is_none(), "{name}");
+            assert!(checks(name, "narenas:2").is_empty(), "{name}");
         }
     }
 
-    /// Each variable stands in the page for who switches.
+    /// Names of variables in the first column of the page's tables.
+    fn variables_of_page() -> Vec<&'static str> {
+        let page = include_str!("../../../../docs/switching.md");
+        let page = page.split("\n## ").filter(|part| part.starts_with("From "));
+        let is_upper = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+        let rows = page
+            .flat_map(str::lines)
+            .filter_map(|line| line.strip_prefix("| ")?.split(" |").next());
+        let words = rows.flat_map(|row| row.split('`').skip(1).step_by(2));
+        let names = words.map(|word| word.split('=').next().unwrap_or(word));
+        names
+            .filter(|name| name.len() > 5 && name.chars().all(is_upper))
+            .filter(|name| !name.starts_with("M_"))
+            .collect()
+    }
+
+    /// The page for who switches and this list have the same variables.
     #[test]
     fn the_page_about_switching_has_them() {
-        let page = include_str!("../../../../docs/switching.md");
-        for one in FOREIGN.iter().filter(|one| one.instead != NOTHING) {
-            assert!(page.contains(one.name), "{}", one.name);
+        let of_page = variables_of_page();
+        for one in VARIABLES.iter().filter(|one| !matches!(one.instead, Nothing)) {
+            let is_prefixed = one.whose == PREFIXED; // of which its text tells
+            assert!(is_prefixed || of_page.contains(&one.name), "{}", one.name);
+        }
+        for name in of_page {
+            let is_here = name == TUNABLES || VARIABLES.iter().any(|one| one.name == name);
+            assert!(is_here, "{name}");
         }
     }
 }
