@@ -25,7 +25,8 @@ static struct {
     uint32_t wakes;           /* atomic: how often it was woken; what it sleeps on */
     uint64_t again_ms;        /* atomic: from when on the kernel is asked for one again */
     bool kept;                /* atomic: somebody asked that it does not end */
-    uint32_t threads;         /* atomic: threads with caches */
+    bool expects_sleeper;     /* atomic: the only thread came to hold much */
+    uint32_t threads;         /* atomic: decay_thread_count */
     size_t peak_pages;        /* atomic: the most pages in use since the depots were emptied */
 } decay;
 
@@ -62,7 +63,7 @@ void decay_look_at_limits_from(size_t open_bytes)
 
 /* ---- later, by a background thread ---- */
 
-/* At most one thread had a cache when they were last counted. */
+/* At most one thread had a cache when they were last counted, and none had lost its own asleep. */
 INLINE bool is_alone(void) { return RELAXED_LOAD(decay.threads) <= 1; }
 
 /* In a program with threads it comes when it is asked. */
@@ -305,8 +306,11 @@ void decay_keep_no_longer(void) { RELAXED_STORE(decay.kept, false); }
 
 void decay_resume_looking(void)
 {
-    if (RELAXED_LOAD(decay.kept) && RELAXED_LOAD(decay.threads) > 1 && option_background_thread())
-        (void)want_background();
+    bool is_due = RELAXED_LOAD(decay.kept) || RELAXED_LOAD(decay.expects_sleeper);
+
+    if (!is_due || is_alone() || !option_background_thread()) return;
+    RELAXED_STORE(decay.expects_sleeper, false);
+    (void)want_background();
 }
 
 /* ---- before growth ---- */
@@ -346,10 +350,12 @@ static bool background_may_take(void)
     return option_background_thread() && option_decay_ms() != 0;
 }
 
+/* One thread alone is looked at once there is another. */
 void decay_expect_sleepers(void)
 {
-    if (!is_alone() && background_may_take() && !RELAXED_LOAD(decay.background_runs))
-        (void)want_background();
+    if (!background_may_take() || RELAXED_LOAD(decay.background_runs)) return;
+    if (is_alone()) RELAXED_STORE(decay.expects_sleeper, true);
+    else (void)want_background();
 }
 
 /* In a program with threads. True: what is too much is another's to give back. */

@@ -34,10 +34,12 @@ struct decay_numbers decay_numbers(void);
 /* What floors above do at each look while several threads have caches. True: there may be more to
  * do at the next ones. */
 extern PRIVATE bool (*decay_look_above)(void);
-/* There will be: starts a background thread, when there is none. Called without a lock. */
+/* There will be: starts a background thread, when there is none; with one thread, when there is a
+ * second. Called without a lock. */
 void decay_expect_sleepers(void);
 extern PRIVATE uint64_t decay_looks; /* atomic: statistics, of the background thread so far */
-/* How many threads have caches; that decides who gives memory back. */
+/* How many threads have caches, with one for all that lost theirs asleep; that decides who gives
+ * memory back. */
 void decay_thread_count(unsigned count);
 /* The uncommon part of decay_after_return: more is dirty than may stay, or somebody asked for a
  * look. */
@@ -68,7 +70,8 @@ INLINE_READS_UNLOCKED bool decay_limits_are_due(size_t growth)
 void decay_keep_looking(void);
 /* No longer: it ends as it did before. */
 void decay_keep_no_longer(void);
-/* Starts a background thread that is to stay, when there is none. Called without a lock. */
+/* A thread begins, or options changed: starts a background thread that is to stay, or for a sleeper
+ * that is expected, when there is none. Called without a lock. */
 void decay_resume_looking(void);
 
 /* Before the region opens further: cached blocks may hold many slabs open that are otherwise free.

@@ -11,7 +11,10 @@
 
 struct lock threads_lock = { .state = LOCK_FREE, .rank = LOCK_THREADS };
 struct cache *first_cache;
-static unsigned in_use;         /* under threads_lock: how many */
+static unsigned in_use; /* under threads_lock: how many */
+/* Under threads_lock. 1: a sleeping thread's cache was taken, and that thread may be there still, so
+ * that the process has more threads than one. */
+static unsigned sleeper;
 static struct cache *oldest;    /* under threads_lock: the first of all, while its thread lives */
 static uintptr_t oldest_thread; /* atomic, under threads_lock: the mark of that thread */
 static struct cache *waiting;   /* under threads_lock: drained ones, linked by next */
@@ -36,14 +39,20 @@ static void list_remove(struct cache *cache)
     else first_cache = cache->next;
 }
 
-static void begin_use(void) { decay_thread_count(++in_use); }
+static void count_use(unsigned count)
+{
+    in_use = count;
+    decay_thread_count(count + sleeper);
+}
+
+static void begin_use(void) { count_use(in_use + 1); }
 static void end_use(struct cache *cache)
 {
     if (cache == oldest) oldest = NULL;
     if (cache->large_cache != NULL) large_cache_pass_takes_on(cache->large_cache);
     large_cache_count_staggered(NULL, cache->staggered);
     RELAXED_STORE(cache->staggered, 0);
-    decay_thread_count(--in_use);
+    count_use(in_use - 1);
 }
 
 /* A drained one that is in no list waits for the next thread. */
@@ -162,6 +171,7 @@ struct cache *cache_list_drain_used(struct cache *cache)
     struct cache *next;
 
     RELAXED_STORE(cache->fixed, (uint8_t)CACHE_ABANDONED);
+    sleeper = 1;
     end_use(cache);
     lock_give(&threads_lock);
     cache_drain_all(cache);
@@ -226,15 +236,10 @@ void cache_list_forget_others(void)
     if (mine != NULL && cache_is_bound(mine)) mine->arena->threads = 1;
     first_cache = NULL;
     oldest = NULL;
-    in_use = 0;
+    sleeper = 0;
     abandoned_visit(list_add);
-    if (mine != NULL) {
-        if (mine->thread != 0) mine->thread = os_thread_id();
-        list_add(mine);
-        begin_use();
-    } else {
-        decay_thread_count(in_use);
-    }
+    if (mine != NULL) list_add(mine);
+    count_use(mine != NULL);
     RELAXED_STORE(cached_wide_bytes, mine != NULL ? (ptrdiff_t)cache_wide_bytes(mine) : 0);
     quarantines_forget_others(mine);
 }

@@ -23,6 +23,9 @@ enum { SETTLE_MS = 10, SETTLE_TIMES = 1000 };
 /* The word of the thread that is being looked at; NULL: none. Atomic, under threads_lock. */
 static struct front **settling;
 static uint32_t settled; /* atomic: how often that has ended; who waits for it sleeps on it */
+/* The process that the threads' numbers are of: of a copy that nobody was told of they are others'.
+ * 0: none is known. Atomic. */
+static uint32_t numbers_of;
 
 struct front *thread_front_settled(void)
 {
@@ -49,8 +52,32 @@ void sleepers_note_owner(struct cache *cache, bool is_front)
 
     /* Sandboxes without a background thread need not allow the call. */
     cache->thread = OS_TELLS_NAPS && option_background_thread() ? os_thread_id() : 0;
+    if (cache->thread != 0 && unlikely(RELAXED_LOAD(numbers_of) == 0))
+        RELAXED_STORE(numbers_of, os_process_id());
     __atomic_store_n(&cache->owner.word, is_front && cache->thread != 0 ? mine.word : NULL,
                      __ATOMIC_RELEASE);
+}
+
+/* A fork in a signal handler may have come before a thread's front was set, after its number was
+ * noted: without its cache the number of the process stays, too, and all are forgotten later. */
+void sleepers_begin_in_child(bool forgot_others)
+{
+    struct cache *mine = thread_front()->cache;
+
+    if (mine != NULL && mine->thread != 0) mine->thread = os_thread_id();
+    if (RELAXED_LOAD(numbers_of) != 0 && (mine != NULL || forgot_others))
+        RELAXED_STORE(numbers_of, os_process_id());
+}
+
+/* Under threads_lock. */
+static void forget_numbers_of_another(void)
+{
+    uint32_t process = os_process_id();
+
+    if (RELAXED_LOAD(numbers_of) == process) return;
+    for (struct cache *cache = first_cache; cache != NULL; cache = cache->next)
+        __atomic_store_n(&cache->owner.word, NULL, __ATOMIC_RELEASE);
+    RELAXED_STORE(numbers_of, process);
 }
 
 /* Of one that may be awake it is a guess. */
@@ -126,6 +153,7 @@ bool sleepers_look(void)
 
     if (!os_naps_are_told()) return false;
     lock_take(&threads_lock);
+    forget_numbers_of_another();
     for (struct cache *cache = first_cache; cache != NULL;) {
         unsigned still = holds_much(cache) ? stillness(cache) : SLEEPER_GIVEN_UP;
 

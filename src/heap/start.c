@@ -159,8 +159,11 @@ static void forget_others(void)
 
 void heap_fork_ends_in_child(void)
 {
-    if (lock_fork_is_mine()) forget_others();
+    bool forgets = lock_fork_is_mine();
+
+    if (forgets) forget_others();
     else decay_forget_thread();
+    sleepers_begin_in_child(forgets);
     quarantine_close_less();
     reserve_forget_pages();
     shortage_set_look();

@@ -44,7 +44,7 @@ static void find_own_code(void)
 }
 
 /* Deeper stacks are not looked through. */
-enum { STACK_BYTES_LOOKED_AT = 128 * 1024, NAP_TEXT_BYTES = 256 };
+enum { STACK_BYTES_LOOKED_AT = 128 * 1024, NAP_TEXT_BYTES = 256, NUMBER_BYTES = 24 };
 
 /* "/proc/self/task/N/name". */
 static long open_of_thread(uint32_t thread, const char *name)
@@ -143,9 +143,18 @@ static uintptr_t end_of_stack(const struct os_nap *nap, uintptr_t word)
     return word > nap->stack && word - nap->stack <= STACK_BYTES_LOOKED_AT ? word : 0;
 }
 
+/* Threads have other numbers in the files of an outer namespace of processes. */
+static bool numbers_are_ours(void)
+{
+    char link[NUMBER_BYTES], number[NUMBER_BYTES];
+
+    *linux_write_number(number, (unsigned long)kernel(SYS_getpid)) = '\0';
+    return os_link_text("/proc/self", link, sizeof link) && __builtin_strcmp(link, number) == 0;
+}
+
 bool os_naps_are_told(void)
 {
-    if (&__ehdr_start == NULL || !linux_take_own_files()) return false;
+    if (&__ehdr_start == NULL || !linux_take_own_files() || !numbers_are_ours()) return false;
     if (own_code.bytes == 0) find_own_code();
     return own_code.bytes != 0;
 }

@@ -91,9 +91,16 @@ void os_huge_page_mode(char *text, size_t room_bytes)
     memcpy(text, "madvise", room_bytes < 8 ? room_bytes : 8);
 }
 
-uint32_t os_process_id(void) { return 1; }
+static uint32_t process_id = 1, thread_id = 7;
 
-uint32_t os_thread_id(void) { return 7; }
+void fake_ids(uint32_t process, uint32_t thread)
+{
+    process_id = process;
+    thread_id = thread;
+}
+
+uint32_t os_process_id(void) { return process_id; }
+uint32_t os_thread_id(void) { return thread_id; }
 uint64_t os_wall_ns(void) { return os_now_ms() * 1000000; }
 
 void (*os_next_symbol(const char *name))(void)

@@ -71,8 +71,9 @@ void fake_commit_bytes_max(size_t bytes);
 void fake_setting(const char *name, const char *value); /* the one setting there is */
 /* At any time. SIZE_MAX (the default): the group has no limit. */
 void fake_group(size_t limit_bytes, size_t used_bytes);
-void fake_group_fails(bool failing);  /* its files cannot be opened */
-void fake_machine_room(size_t bytes); /* SIZE_MAX, the default: nobody tells */
+void fake_group_fails(bool failing);              /* its files cannot be opened */
+void fake_ids(uint32_t process, uint32_t thread); /* of the process, and of each thread of it */
+void fake_machine_room(size_t bytes);             /* SIZE_MAX, the default: nobody tells */
 void fake_core_quota(unsigned cores);
 unsigned fake_core_quota_asked(void); /* so often */
 /* At any time. SIZE_MAX (the default): all that prairie may have touched is there. */

@@ -118,7 +118,8 @@ void inside_set_background_asked(bool asked) { decay.asked = asked; }
 bool inside_background_asked(void) { return RELAXED_LOAD(decay.asked); }
 const void *inside_background_wish(void) { return &decay.asked; }
 void inside_let_background_end(void) { RELAXED_STORE(decay.kept, false); }
-uint32_t inside_threads_with_caches(void) { return RELAXED_LOAD(decay.threads); }
+bool inside_is_alone(void) { return is_alone(); }
+uint32_t inside_threads_with_caches(void) { return in_use; }
 
 void inside_sample_this_thread(struct cache *fresh)
 {

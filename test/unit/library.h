@@ -133,6 +133,7 @@ void inside_set_background_asked(bool asked);
 bool inside_background_asked(void);
 const void *inside_background_wish(void); /* the word that says so */
 void inside_let_background_end(void);
+bool inside_is_alone(void); /* the program has one thread, as far as is known there */
 uint32_t inside_threads_with_caches(void);
 
 /* A thread's cache becomes a sampled one while others are being made. */

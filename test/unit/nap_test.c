@@ -8,6 +8,7 @@
 #define os_nap_begin real_nap_begin
 #define os_nap_lasts real_nap_lasts
 #define os_nap_end real_nap_end
+#define os_link_text read_link
 #include "os/linux_nap.c"
 
 #include "unit.h"
@@ -20,6 +21,18 @@ long kernel_gate(long number, long a, long b, long c, long d, long e, long f)
     long result = syscall(number, a, b, c, d, e, f);
 
     return result == -1 ? -errno : result;
+}
+
+static unsigned outer_number; /* of the process, in an outer namespace; 0: there is none */
+
+bool read_link(const char *path, char *text, size_t room_bytes)
+{
+    ssize_t length = readlink(path, text, room_bytes - 1);
+
+    assert_true(length > 0);
+    text[length] = '\0';
+    if (outer_number != 0) snprintf(text, room_bytes, "%u", outer_number);
+    return true;
 }
 
 static bool has_own_files = true;
@@ -354,17 +367,20 @@ static void the_first_thread_naps_as_well(void **state)
 
 /* ---- what is ours ---- */
 
-static void our_code_is_found_from_the_file(void **state)
+static void our_code_is_found_where_files_tell_of_our_threads(void **state)
 {
     union {
         void (*function)(void **state);
         const char *address;
-    } here = { our_code_is_found_from_the_file };
+    } here = { our_code_is_found_where_files_tell_of_our_threads };
 
     (void)state;
     has_own_files = false;
     assert_false(os_naps_are_told());
     has_own_files = true;
+    outer_number = (unsigned)getpid() + 1;
+    assert_false(os_naps_are_told());
+    outer_number = 0;
     assert_true(os_naps_are_told());
     assert_true(is_ours((uintptr_t)here.address));
     assert_true(is_ours((uintptr_t)__start_ours));
@@ -379,4 +395,4 @@ UNIT_MAIN(UNIT_TEST(who_sleeps_elsewhere_naps), UNIT_TEST(who_runs_does_not),
           UNIT_TEST(who_woke_meanwhile_does_not), UNIT_TEST(who_is_in_a_signal_handler_does_not),
           UNIT_TEST(who_waits_for_a_child_does_not), UNIT_TEST(who_is_not_there_does_not),
           UNIT_TEST(whose_word_lies_elsewhere_does_not), UNIT_TEST(the_first_thread_naps_as_well),
-          UNIT_TEST(our_code_is_found_from_the_file))
+          UNIT_TEST(our_code_is_found_where_files_tell_of_our_threads))

@@ -102,6 +102,7 @@ static void what_a_sleeper_holds_goes_back(void **state)
     assert_true(look_until_done() > 1); /* not at once */
     assert_int_equal(fake_naps(NULL), 1);
     assert_int_equal(inside_threads_with_caches(), 1);
+    assert_false(inside_is_alone()); /* it is there still, and stalls are looked for */
     assert_int_equal(abandoned_bytes(before), 0);
     prairie_check_all();
     let_other(ORDER_WORK);
@@ -259,6 +260,47 @@ static void a_program_of_one_thread_does_not(void **state)
     assert_false(fake_thread_waits());
 }
 
+static void what_came_while_it_was_alone_is_expected_with_the_second(void **state)
+{
+    pthread_t second;
+
+    (void)state;
+    a_program_of_one_thread_does_not(NULL);
+    second = begin_bystander();
+    assert_true(fake_thread_waits());
+    end_bystander(second);
+}
+
+/* ---- whose numbers they are ---- */
+
+static void the_child_of_a_fork_has_a_number_of_its_own(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    assert_int_equal(thread_front()->cache->thread, 7);
+    fake_ids(2, 9);
+    heap_fork_ends_in_child();
+    assert_int_equal(thread_front()->cache->thread, 9);
+    begin_other();
+    (void)fake_naps(sleeps_on);
+    (void)look_until_done();
+    assert_int_equal(fake_naps(NULL), 1);
+    let_other(ORDER_END);
+}
+
+/* In a copy that nobody was told of they may be other threads'. */
+static void numbers_of_another_process_are_of_nobody(void **state)
+{
+    (void)state;
+    begin_other();
+    fake_ids(2, 7);
+    (void)fake_naps(sleeps_on);
+    (void)look_until_done();
+    assert_int_equal(fake_naps(NULL), 0);
+    assert_int_equal(inside_threads_with_caches(), 2);
+    let_other(ORDER_END);
+}
+
 UNIT_MAIN(UNIT_TEST(what_a_sleeper_holds_goes_back),
           UNIT_TEST(one_that_wakes_waits_and_keeps_its_cache),
           UNIT_TEST(one_that_cannot_be_taken_from_is_given_up),
@@ -268,4 +310,7 @@ UNIT_MAIN(UNIT_TEST(what_a_sleeper_holds_goes_back),
           UNIT_TEST(one_that_may_hold_less_than_others_keeps_it),
           UNIT_TEST(one_with_little_keeps_it), UNIT_TEST(the_totals_of_one_that_is_counted_stay),
           UNIT_TEST(a_thread_that_comes_to_hold_much_asks_for_the_background_thread),
-          UNIT_TEST(a_program_of_one_thread_does_not))
+          UNIT_TEST(a_program_of_one_thread_does_not),
+          UNIT_TEST(what_came_while_it_was_alone_is_expected_with_the_second),
+          UNIT_TEST(the_child_of_a_fork_has_a_number_of_its_own),
+          UNIT_TEST(numbers_of_another_process_are_of_nobody))
