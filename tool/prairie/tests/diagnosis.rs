@@ -3,7 +3,9 @@
 
 mod support;
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -413,4 +415,15 @@ fn options_are_listed_with_what_is_set_here() {
         options.len() > 30
             && options.iter().all(|o| o["section"] != "Understood, and without effect")
     );
+}
+
+#[test]
+fn a_byte_that_is_no_text_hides_no_other_setting() {
+    prairie()
+        .env("MALLOC_CONF", OsStr::from_bytes(b"narenas:3,prof_prefix:/caf\xe9,colour:red"))
+        .args(["options", "narenas"])
+        .assert()
+        .success()
+        .stdout(contains("MALLOC_CONF sets 3"))
+        .stderr(contains("MALLOC_CONF: no option is called 'colour'"));
 }
