@@ -180,9 +180,10 @@ impl Summary<'_> {
         )]
     }
 
-    /// The most useful command after this one.
+    /// The most useful command after this one. Of a profile without a sample there is nothing to show.
     pub fn next(&self, command: &str) -> String {
-        match &self.profiles {
+        let is_empty = self.finding.as_ref().is_some_and(|finding| finding.most.is_none());
+        match self.profiles.as_ref().filter(|_| !is_empty) {
             Some((own, _)) if own.len() > 2 => {
                 format!("prairie prof --growth {}", terminal::shell_words(own))
             }
@@ -281,6 +282,9 @@ mod tests {
         assert_eq!(blank(1).next("x"), "prairie prof --value alloc_space 'my sort.heap'");
         let words = ["'my sort.heap'"; 3].join(" ");
         assert_eq!(blank(3).next("x"), format!("prairie prof --growth {words}"));
+        let nothing = Some(Finding { most: None, allocations: Some(0.0) });
+        let without_samples = Summary { finding: nothing, ..blank(1) };
+        assert_eq!(without_samples.next("sort x"), "prairie compare -- sort x");
         measured.seen.not_served.push("sort".into());
         assert_eq!(summary(&measured).next("sort x"), "prairie doctor -- sort x");
     }
