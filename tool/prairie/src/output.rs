@@ -25,11 +25,15 @@ pub fn require_writable(path: &Path, force: bool) -> Result<()> {
     if path.exists() && !force {
         return Err(is_there(path, OPTION));
     }
+    require_folder(path)?;
+    require_access(path, folder_of(path))
+}
+
+/// As above, for what is written into its folder again and again.
+pub fn require_folder(path: &Path) -> Result<()> {
     match folder_of(path) {
-        folder if !folder.is_dir() => {
-            Err(Trouble::new(format!("{}: no such folder", folder.display())))
-        }
-        folder => require_access(path, folder),
+        folder if folder.is_dir() => Ok(()),
+        folder => Err(Trouble::new(format!("{}: no such folder", folder.display()))),
     }
 }
 
