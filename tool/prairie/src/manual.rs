@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 use std::fs;
+use std::path::Path;
 
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
@@ -15,7 +16,7 @@ pub fn run(options: &cli::Man) -> Result<i32> {
     command.build();
     if let Some(folder) = &options.out {
         fs::create_dir_all(folder).about(folder.display())?;
-        clap_mangen::generate_to(command, folder).about(folder.display())?;
+        write_all(&command, folder)?;
         return Ok(0);
     }
     let page = match &options.verb {
@@ -44,8 +45,22 @@ fn of_verb(command: &Command, verb: &str) -> Result<Command> {
     })
 }
 
+/// A page for the command, and one for each verb that users see.
+fn write_all(command: &Command, folder: &Path) -> Result<()> {
+    let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set());
+    for command in verbs.chain([command]) {
+        manual(command.clone()).generate_to(folder).about(folder.display())?;
+    }
+    Ok(())
+}
+
 fn page(command: Command) -> Result<Vec<u8>> {
     let mut page = Vec::new();
-    Man::new(command).render(&mut page).about("the manual page")?;
+    manual(command).render(&mut page).about("the manual page")?;
     Ok(page)
+}
+
+/// A verb has no version of its own.
+fn manual(command: Command) -> Man {
+    Man::new(command).source(concat!("prairie ", env!("CARGO_PKG_VERSION")))
 }

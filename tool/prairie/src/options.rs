@@ -168,8 +168,9 @@ fn plain(cell: &str) -> String {
 fn set_here(rows: &mut [Row]) -> Vec<String> {
     let mut troubles = Vec::new();
     for variable in VARIABLES {
-        let Ok(text) = std::env::var(variable) else { continue };
-        troubles.extend(set_by(rows, variable, &text));
+        let Some(value) = std::env::var_os(variable) else { continue };
+        // A byte that is no text costs its own pair only, as in the library.
+        troubles.extend(set_by(rows, variable, &value.to_string_lossy()));
     }
     troubles
 }

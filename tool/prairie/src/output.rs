@@ -12,6 +12,9 @@ use crate::sys::Pid;
 use crate::terminal;
 use crate::trouble::{About, Result, Trouble};
 
+/// The option that names the file in most verbs.
+const OPTION: &str = "-o";
+
 /// Writes a file. What is there already is replaced only if `force` says so.
 pub fn write_file(path: &Path, bytes: &[u8], force: bool) -> Result<()> {
     create_file(path, force)?.write_all(bytes).about(path.display())
@@ -20,13 +23,17 @@ pub fn write_file(path: &Path, bytes: &[u8], force: bool) -> Result<()> {
 /// Asked before anything is run: whoever waited for the end must not lose what comes out.
 pub fn require_writable(path: &Path, force: bool) -> Result<()> {
     if path.exists() && !force {
-        return Err(is_there(path));
+        return Err(is_there(path, OPTION));
     }
+    require_folder(path)?;
+    require_access(path, folder_of(path))
+}
+
+/// As above, for what is written into its folder again and again.
+pub fn require_folder(path: &Path) -> Result<()> {
     match folder_of(path) {
-        folder if !folder.is_dir() => {
-            Err(Trouble::new(format!("{}: no such folder", folder.display())))
-        }
-        folder => require_access(path, folder),
+        folder if folder.is_dir() => Ok(()),
+        folder => Err(Trouble::new(format!("{}: no such folder", folder.display()))),
     }
 }
 
@@ -119,13 +126,18 @@ fn seconds_now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
-fn is_there(path: &Path) -> Trouble {
+fn is_there(path: &Path, option: &str) -> Trouble {
     Trouble::new(format!("{}: the file is there already", path.display()))
-        .hint("--force replaces it, -o FILE names another")
+        .hint(format!("--force replaces it, {option} FILE names another"))
 }
 
 /// An empty file, to be written bit by bit.
 pub fn create_file(path: &Path, force: bool) -> Result<File> {
+    create_file_of(OPTION, path, force)
+}
+
+/// As above, of a file that this option named.
+pub fn create_file_of(option: &str, path: &Path, force: bool) -> Result<File> {
     let mut options = OpenOptions::new();
     options.write(true);
     if force {
@@ -134,7 +146,7 @@ pub fn create_file(path: &Path, force: bool) -> Result<File> {
         options.create_new(true)
     };
     match options.open(path) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(is_there(path)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(is_there(path, option)),
         opened => opened.about(path.display()),
     }
 }

@@ -20,6 +20,8 @@ pub const COMMAND: &str = "own";
 
 /// Without any of these, a library does not serve a program.
 const NAMES: &[&CStr] = &[c"malloc", c"calloc", c"realloc", c"free"];
+/// Every prairie has it, and no other allocator.
+const MARK: &CStr = c"prairie_version";
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Owners {
@@ -31,9 +33,9 @@ pub struct Owners {
 
 /// What the copy prints: one line of JSON.
 pub fn print() {
-    let files = NAMES
-        .iter()
-        .filter_map(|name| Some((name.to_str().ok()?.to_owned(), sys::owner_of(name)?)));
+    let names = NAMES.iter().chain([&MARK]);
+    let files =
+        names.filter_map(|name| Some((name.to_str().ok()?.to_owned(), sys::owner_of(name)?)));
     let owners = Owners { files: files.collect(), version: version() };
     println!("{}", serde_json::to_string(&owners).expect("strings are JSON"));
 }
@@ -60,25 +62,51 @@ pub fn ask(library: Option<&Path>, settings: &[(String, String)]) -> Result<Owne
     serde_json::from_slice(&output.stdout).about("the answer of this program's copy")
 }
 
+/// As above, with `library` preloaded from where the loader finds it: fails unless that answers every
+/// name and is prairie.
+pub fn ask_prairie(library: &Path, loadable: &Path) -> Result<Owners> {
+    let owners = ask(Some(loadable), &[]).about(library.display())?;
+    owners.require(library).about(library.display())?;
+    owners.require_prairie(library)?;
+    Ok(owners)
+}
+
 impl Owners {
     /// Fails unless `library` answers every name.
     pub fn require(&self, library: &Path) -> Result<()> {
         for name in NAMES {
-            let name = name.to_string_lossy();
-            let answerer = self.files.get(name.as_ref()).map_or("nobody", String::as_str);
-            if Path::new(answerer).canonicalize().ok() != library.canonicalize().ok() {
+            let (name, answerer) = (name.to_string_lossy(), self.answerer(name));
+            if !is_same(answerer, library) {
                 return Err(Trouble::new(format!("{name} is answered by {answerer}, not by it")));
             }
         }
         Ok(())
     }
+
+    /// Fails where another allocator answers them.
+    fn require_prairie(&self, library: &Path) -> Result<()> {
+        if is_same(self.answerer(MARK), library) {
+            return Ok(());
+        }
+        let text = format!("{} answers malloc, but is not prairie", library.display());
+        Err(Trouble::new(text)
+            .hint("name prairie's: --library FILE; others: prairie compare --with NAME=FILE"))
+    }
+
+    fn answerer(&self, name: &CStr) -> &str {
+        self.files.get(name.to_string_lossy().as_ref()).map_or("nobody", String::as_str)
+    }
+}
+
+fn is_same(answerer: &str, library: &Path) -> bool {
+    Path::new(answerer).canonicalize().ok() == library.canonicalize().ok()
 }
 
 /// The functions by which allocators tell their version, as far as this process has them.
 fn version() -> Option<String> {
     // SAFETY: each name is defined by one allocator only, with the type that is cast to here.
     unsafe {
-        if let Some(found) = sys::symbol(c"prairie_version") {
+        if let Some(found) = sys::symbol(MARK) {
             let function: extern "C" fn() -> *const c_char = std::mem::transmute(found);
             return text(function());
         }
@@ -152,5 +180,26 @@ mod tests {
         files.insert("free".to_owned(), "/lib/libc.so.6".to_owned());
         let refused = Owners { files, version: None }.require(&library).unwrap_err();
         assert_eq!(refused.to_string(), "free is answered by /lib/libc.so.6, not by it");
+    }
+
+    #[test]
+    fn another_allocator_is_not_prairie() {
+        let folder = tempfile::tempdir().unwrap();
+        let library = folder.path().join("lib.so");
+        std::fs::write(&library, "").unwrap();
+        let own = library.display().to_string();
+        let of = |answerer: Option<&str>| Owners {
+            files: answerer
+                .map(|file| ("prairie_version".to_owned(), file.to_owned()))
+                .into_iter()
+                .collect(),
+            version: Some("5.3.1".to_owned()),
+        };
+        assert!(of(Some(&own)).require_prairie(&library).is_ok());
+        // A prairie that all programs have does not make another library one.
+        for answerer in [None, Some("/lib/libprairie.so")] {
+            let refused = of(answerer).require_prairie(&library).unwrap_err();
+            assert_eq!(refused.to_string(), format!("{own} answers malloc, but is not prairie"));
+        }
     }
 }

@@ -54,7 +54,9 @@ fn is_trusted(folder: &Path, owner: Option<u32>, closed_to: u32) -> bool {
 
 /// libprairie.so: as told, beside this executable, built here, within this executable, or installed.
 pub fn library(told: Option<&Path>) -> Result<PathBuf> {
-    let variable = env::var_os(LIBRARY_VARIABLE).map(PathBuf::from);
+    // As of LD_PRELOAD, an empty one says nothing.
+    let variable = env::var_os(LIBRARY_VARIABLE).filter(|value| !value.is_empty());
+    let variable = variable.map(PathBuf::from);
     if let Some(path) = told.map(Path::to_owned).or(variable) {
         let missing = |_| Trouble::new(format!("{}: no such library", path.display()));
         return path.canonicalize().map_err(missing);

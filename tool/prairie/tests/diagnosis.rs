@@ -3,7 +3,9 @@
 
 mod support;
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -201,6 +203,13 @@ const OWN_MALLOC: &str = "#include <stddef.h>\n\
     void *calloc(size_t count, size_t size) { return malloc(count * size); }\n\
     void free(void *block) { (void)block; }\n";
 
+const OWN_REALLOC: &str = "void *realloc(void *block, size_t size)\n\
+    {\n\
+        char *from = block, *to = malloc(size);\n\
+        for (size_t at = 0; from && at < size && from + at < room + used; at++) to[at] = from[at];\n\
+        return to;\n\
+    }\n";
+
 #[test]
 fn a_process_whose_malloc_is_anothers_is_not_served() {
     let Some(library) = built_library() else { return };
@@ -233,6 +242,35 @@ fn a_process_whose_malloc_is_anothers_is_not_served() {
     let (is_served, said) = preloaded.unwrap();
     assert!(!is_served && said.contains("has prairie in /"), "{said}");
     assert!(said.contains("NO    it exports a malloc of its own"), "{said}");
+}
+
+/// It would answer malloc in all programs, and be called prairie.
+#[test]
+fn another_allocator_is_not_taken_for_prairie() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = format!("{OWN_MALLOC}{OWN_REALLOC}");
+    let flags = ["-shared", "-fPIC", "-fno-builtin"];
+    let Some(other) = compiled(folder.path(), &source, &flags) else { return };
+    let said = format!("{} answers malloc, but is not prairie", other.display());
+    let asked = |verb: &str| {
+        let mut command = prairie();
+        command.args([verb, "--library"]).arg(&other).args(["--", "/bin/echo", "ran"]);
+        command.assert()
+    };
+    asked("doctor").code(1).stdout(
+        contains(format!("NO    {said}\n"))
+            .and(contains("fix: name prairie's: --library FILE"))
+            .and(contains("ok    prairie").not()),
+    );
+    asked("run").code(125).stdout("").stderr(contains(said));
+
+    let Some(library) = built_library() else { return };
+    let ours = library.with_file_name("jemalloc").join("libjemalloc.so.2");
+    for ours in [library, ours].iter().filter(|ours| ours.exists()) {
+        let mut command = prairie();
+        command.args(["run", "--library"]).arg(ours).args(["--", "/bin/echo", "ran"]);
+        command.assert().success().stdout("ran\n").stderr(contains("by prairie "));
+    }
 }
 
 /// The same library serves both C libraries.
@@ -377,4 +415,15 @@ fn options_are_listed_with_what_is_set_here() {
         options.len() > 30
             && options.iter().all(|o| o["section"] != "Understood, and without effect")
     );
+}
+
+#[test]
+fn a_byte_that_is_no_text_hides_no_other_setting() {
+    prairie()
+        .env("MALLOC_CONF", OsStr::from_bytes(b"narenas:3,prof_prefix:/caf\xe9,colour:red"))
+        .args(["options", "narenas"])
+        .assert()
+        .success()
+        .stdout(contains("MALLOC_CONF sets 3"))
+        .stderr(contains("MALLOC_CONF: no option is called 'colour'"));
 }

@@ -393,6 +393,16 @@ fn hardened_mode_is_passed_on() {
         .stdout("hardened:true\n");
 }
 
+/// As of scripts that have nothing to say there.
+#[test]
+fn an_empty_variable_names_no_library() {
+    if built_library().is_none() {
+        return;
+    }
+    let mut command = prairie();
+    command.env("PRAIRIE_LIBRARY", "").args(["run", "--", "true"]).assert().success();
+}
+
 /// A copy of the command, alone in a folder, with a home that is empty.
 #[test]
 fn the_command_brings_its_library_along() {

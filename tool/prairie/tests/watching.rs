@@ -304,14 +304,17 @@ fn a_file_that_cannot_be_written_now_is_told_and_written_later() {
     let mut exporter = support::tool();
     exporter.args(["exporter", "--all", "--name", "nobody", "--every", "0.05", "--textfile"]);
     exporter.arg(&path).stderr(Stdio::piped());
-    assert_eq!(exporter.output().unwrap().status.code(), Some(125));
+    let refused = exporter.output().unwrap();
+    assert_eq!(refused.status.code(), Some(125));
+    let said = format!("prairie: {}: no such folder\n", folder.display());
+    assert_eq!(String::from_utf8(refused.stderr).unwrap(), said);
     std::fs::create_dir(&folder).unwrap();
     let mut exporter = exporter.spawn().unwrap();
     assert!(becomes(|| path.exists()));
     std::fs::rename(&folder, above.path().join("other")).unwrap();
     let mut line = String::new();
     BufReader::new(exporter.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
-    assert!(line.contains("prairie.prom: No such file or directory"), "{line}");
+    assert!(line.ends_with("prairie.prom: No such file or directory\n"), "{line}");
     std::fs::create_dir(&folder).unwrap();
     assert!(becomes(|| path.exists()));
     // SAFETY: two numbers; the exporter has not been waited for.

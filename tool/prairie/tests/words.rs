@@ -117,6 +117,11 @@ fn completions_and_manual_are_made() {
         assert!(folder.path().join(format!("prairie-{verb}.1")).is_file(), "{verb}");
     }
     assert!(!folder.path().join("prairie-help.1").exists());
+    let source = concat!("\"prairie ", env!("CARGO_PKG_VERSION"), "\"");
+    for (page, title) in [("prairie.1", "prairie"), ("prairie-run.1", "prairie-run")] {
+        let page = std::fs::read_to_string(folder.path().join(page)).unwrap();
+        assert!(page.contains(&format!(".TH {title} 1  {source}")), "{page}");
+    }
 }
 
 #[test]

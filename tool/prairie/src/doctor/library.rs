@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use super::check::Check;
 use crate::owner::{self, Owners};
 use crate::places::{self, Loadable};
-use crate::trouble::Result;
+use crate::trouble::{About, Result};
 use crate::witness;
 
 const ABOUT: &str = "library";
 const ENVIRONMENT: &str = "environment";
+/// Of a library that does not serve, where nothing better is known.
+const FIX: &str = "build it again (make), or name another: --library FILE";
 const SYSTEM_WIDE: &str = "/etc/ld.so.preload";
 
 /// What was found, and the library's path if it serves.
@@ -30,11 +32,8 @@ pub fn look(told: Option<&Path>) -> (Vec<Check>, Option<PathBuf>) {
             true
         }
         Err(trouble) => {
-            let text = format!("{}: {trouble}", library.display());
-            checks.push(
-                Check::bad(ABOUT, text)
-                    .fix("build it again (make), or name another: --library FILE"),
-            );
+            let check = Check::of_trouble(ABOUT, &trouble);
+            checks.push(if check.fix.is_some() { check } else { check.fix(FIX) });
             false
         }
     };
@@ -42,12 +41,10 @@ pub fn look(told: Option<&Path>) -> (Vec<Check>, Option<PathBuf>) {
     (checks, serves.then_some(library))
 }
 
-/// Fails unless the library, preloaded, answers all of them.
+/// Fails unless the library, preloaded, answers all of them and is prairie.
 fn answerers(library: &Path) -> Result<Owners> {
-    let loadable = Loadable::new(library)?;
-    let owners = owner::ask(Some(&loadable.path), &[])?;
-    owners.require(library)?;
-    Ok(owners)
+    let loadable = Loadable::new(library).about(library.display())?;
+    owner::ask_prairie(library, &loadable.path)
 }
 
 /// What else is preloaded into everything that is started here.

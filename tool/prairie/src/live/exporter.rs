@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -16,6 +16,7 @@ use super::stats;
 use crate::answering::{self, Answer};
 use crate::cli::Exporter;
 use crate::interrupt;
+use crate::output;
 use crate::terminal;
 use crate::trouble::{About, Result, Trouble};
 
@@ -74,6 +75,7 @@ impl Whom {
 /// What cannot be written at the start is wrong; later it may be possible again, as when there is room
 /// once more.
 fn write_files(path: &Path, options: &Exporter, whom: &mut Whom, stop: &AtomicBool) -> Result<()> {
+    output::require_folder(path)?;
     let mut begin = Instant::now();
     let mut write = || replace(path, &metrics::text(&whom.samples(), Form::Prometheus));
     write()?;
@@ -109,9 +111,16 @@ fn replace(path: &Path, text: &str) -> Result<()> {
         .prefix(".prairie")
         .permissions(readable_by_all())
         .tempfile_in(folder.unwrap_or(Path::new(".")))
+        .map_err(without_path)
         .about(path.display())?;
     file.write_all(text.as_bytes()).about(path.display())?;
     file.persist(path).map(drop).map_err(|error| error.error).about(path.display())
+}
+
+/// The file that is made first has a name that nobody chose.
+fn without_path(error: io::Error) -> String {
+    let text = error.to_string();
+    text.split(" at path ").next().unwrap_or_default().to_owned()
 }
 
 fn readable_by_all() -> fs::Permissions {

@@ -21,6 +21,7 @@ mod top;
 mod tree;
 mod words;
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -72,7 +73,7 @@ pub fn run(options: &Prof) -> Result<i32> {
     };
     output::write_text(path, &text, force)?;
     if !options.output.json && !options.collapsed {
-        say_next(options);
+        terminal::next(&next(options));
     }
     Ok(0)
 }
@@ -235,10 +236,48 @@ fn about(profiles: &[Profile], types: &[usize], stacks: &Stacks) -> String {
     text
 }
 
-fn say_next(options: &Prof) {
-    let from = match (options.pid, &options.files[..]) {
-        (Some(pid), _) => format!("--pid {pid}"),
-        (None, files) => terminal::shell_words(files),
+/// The same as a page: of the same profiles, with the options that say what is in it.
+fn next(options: &Prof) -> String {
+    let mut words: Vec<OsString> = Vec::new();
+    let mut add = |name: &str, value: Option<&OsStr>| {
+        words.extend(value.into_iter().flat_map(|value| [name.into(), value.to_owned()]));
     };
-    terminal::next(&format!("prairie prof --flame -o heap.html {from}"));
+    add("--value", options.value.as_deref().map(OsStr::new));
+    add("--by", (options.by != By::Function).then_some(OsStr::new(options.by.word())));
+    add("--focus", options.focus.as_deref().map(OsStr::new));
+    add("--root", options.root.as_deref().map(Path::as_os_str));
+    add("--pid", options.pid.map(|pid| OsString::from(pid.to_string())).as_deref());
+    words.extend(options.sum.then(|| "--sum".into()));
+    words.extend(options.files.iter().map(OsString::from));
+    format!("prairie prof --flame -o heap.html {}", terminal::shell_words(&words))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Verb};
+
+    #[test]
+    fn the_next_command_shows_the_same() {
+        let next_of = |words: &str| {
+            let all = format!("prairie prof {words}");
+            match Cli::parse_from(all.split(' ')).verb {
+                Verb::Prof(options) => next(&options),
+                _ => unreachable!("it is prof"),
+            }
+        };
+        for (words, again) in [
+            ("a.heap", "a.heap"),
+            ("--sum a.heap b.heap", "--sum a.heap b.heap"),
+            ("--pid 7 --value sparse_space --tree", "--value sparse_space --pid 7"),
+            (
+                "--by line --focus main() --root /r --sort cum -n 5 a.heap",
+                "--by line --focus 'main()' --root /r a.heap",
+            ),
+        ] {
+            assert_eq!(next_of(words), format!("prairie prof --flame -o heap.html {again}"));
+        }
+    }
 }

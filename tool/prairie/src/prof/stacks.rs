@@ -93,18 +93,23 @@ impl Stacks {
 
     /// What is shown, over all stacks.
     pub fn total(&self) -> f64 {
-        self.rows.iter().map(Row::shown).sum()
+        added(self.rows.iter().map(Row::shown))
     }
 
     /// All of one profile.
     pub fn total_of(&self, profile: usize) -> f64 {
-        self.rows.iter().map(|row| row.figures[profile]).sum()
+        added(self.rows.iter().map(|row| row.figures[profile]))
     }
 
     /// What shares are told of: all that there is, or in a difference all that was before it.
     pub fn whole(&self) -> f64 {
         (0..self.count).map(|profile| self.total_of(profile)).fold(0.0, f64::max)
     }
+}
+
+/// The sum of nothing is 0; of the standard library it is -0, which JSON shows.
+fn added(figures: impl Iterator<Item = f64>) -> f64 {
+    figures.fold(0.0, |sum, figure| sum + figure)
 }
 
 struct Making {
@@ -201,6 +206,12 @@ mod tests {
         assert_eq!(stacks.rows.len(), 2);
         assert_eq!((names(&stacks, 0), stacks.rows[0].shown()), (vec!["main", "read"], 35.0));
         assert_eq!((stacks.total(), stacks.whole()), (65.0, 65.0));
+    }
+
+    #[test]
+    fn the_sum_of_nothing_has_no_sign() {
+        let stacks = stacks(&[fixture::profile(&[])]);
+        assert!(stacks.total().is_sign_positive() && stacks.total_of(0).is_sign_positive());
     }
 
     #[test]

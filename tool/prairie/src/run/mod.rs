@@ -37,9 +37,7 @@ pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
     let program = program::find(&options.command[0], &folder)?;
     program::require_preloadable(&program, &library)?;
     let loadable = Loadable::new(&library)?;
-    let owners = owner::ask(Some(&loadable.path), &[])
-        .and_then(|owners| owners.require(&library).map(|()| owners))
-        .about(library.display())?;
+    let owners = owner::ask_prairie(&library, &loadable.path)?;
     let is_profiled = options.profile || options.profile_every.is_some();
     let profiles = is_profiled.then(|| Profiles::of(&program, &folder)).transpose()?;
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::heap::Peak;
 use crate::measure::{End, Measured};
 use crate::prof::Finding;
+use crate::sys::Ended;
 use crate::terminal;
 use crate::units;
 
@@ -77,10 +78,7 @@ impl Summary<'_> {
 
     fn heap(&self) -> Vec<String> {
         let Some(heap) = &self.heap else {
-            let who = self.only.map_or("it".to_owned(), |name| format!("{name} was not there, or"));
-            return vec![format!(
-                "  heap     not seen: {who} ended too soon; --stats prints the figures of all"
-            )];
+            return vec![format!("  heap     not seen: {}", self.why_no_heap())];
         };
         let mut lines = vec![format!("  heap     {}", heap.text())];
         lines.extend(heap.processes_text().map(|text| format!("  of them  {text}")));
@@ -95,6 +93,15 @@ impl Summary<'_> {
             None => format!("  blocks   {}", heap.fetched_text()),
         });
         lines
+    }
+
+    fn why_no_heap(&self) -> String {
+        let seen = &self.measured.seen;
+        if seen.served == 0 && !seen.not_served.is_empty() {
+            return "none of its processes was on prairie".to_owned();
+        }
+        let who = self.only.map_or("it".to_owned(), |name| format!("{name} was not there, or"));
+        format!("{who} ended too soon; --stats prints the figures of all")
     }
 
     fn served(&self) -> Vec<String> {
@@ -134,12 +141,20 @@ impl Summary<'_> {
             (Some(last), all) => {
                 lines.push(format!("  profile  {} (of {all} files)", last.display()));
             }
-            (None, 0) => lines.push("  profile  none: no process ended by exit".to_owned()),
+            (None, 0) => lines.push(format!("  profile  {}", self.why_no_profile())),
             (None, all) => {
                 lines.push(format!("  profile  {all} files, none of the program itself"));
             }
         }
         lines
+    }
+
+    /// Why one that wanted to could not, the library says at the time.
+    fn why_no_profile(&self) -> &'static str {
+        match self.measured.end {
+            End::Itself(Ended::Exited(_)) => "none was written",
+            _ => "none was written: who is ended by a signal writes none",
+        }
     }
 
     /// The top finding: the place that took most where it is known, else what the heap looked like.
@@ -165,9 +180,10 @@ impl Summary<'_> {
         )]
     }
 
-    /// The most useful command after this one.
+    /// The most useful command after this one. Of a profile without a sample there is nothing to show.
     pub fn next(&self, command: &str) -> String {
-        match &self.profiles {
+        let is_empty = self.finding.as_ref().is_some_and(|finding| finding.most.is_none());
+        match self.profiles.as_ref().filter(|_| !is_empty) {
             Some((own, _)) if own.len() > 2 => {
                 format!("prairie prof --growth {}", terminal::shell_words(own))
             }
@@ -221,7 +237,6 @@ mod tests {
     use super::*;
     use crate::fixture;
     use crate::run::heap::Fetched;
-    use crate::sys::Ended;
 
     fn summary(measured: &Measured) -> Summary<'_> {
         Summary {
@@ -267,6 +282,9 @@ mod tests {
         assert_eq!(blank(1).next("x"), "prairie prof --value alloc_space 'my sort.heap'");
         let words = ["'my sort.heap'"; 3].join(" ");
         assert_eq!(blank(3).next("x"), format!("prairie prof --growth {words}"));
+        let nothing = Some(Finding { most: None, allocations: Some(0.0) });
+        let without_samples = Summary { finding: nothing, ..blank(1) };
+        assert_eq!(without_samples.next("sort x"), "prairie compare -- sort x");
         measured.seen.not_served.push("sort".into());
         assert_eq!(summary(&measured).next("sort x"), "prairie doctor -- sort x");
     }
@@ -299,6 +317,32 @@ mod tests {
             text.contains("  heap     not seen: sort was not there, or ended too soon"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_heap_is_not_seen_for_a_reason() {
+        let mut measured = fixture::measured(End::Itself(Ended::Exited(0)));
+        let text = summary(&measured).text();
+        assert!(text.contains("  heap     not seen: it ended too soon; --stats"), "{text}");
+        measured.seen.not_served.push("sleep".into());
+        let text = summary(&measured).text();
+        let why = "  heap     not seen: none of its processes was on prairie\n";
+        assert!(text.contains(why), "{text}");
+        measured.seen.served = 1;
+        let text = summary(&measured).text();
+        assert!(text.contains("  heap     not seen: it ended too soon; --stats"), "{text}");
+    }
+
+    #[test]
+    fn a_profile_is_missing_for_a_reason() {
+        for (ended, why) in [
+            (Ended::Exited(0), "  profile  none was written"),
+            (Ended::Killed(9), "  profile  none was written: who is ended by a signal writes none"),
+        ] {
+            let measured = fixture::measured(End::Itself(ended));
+            let text = Summary { profiles: Some((Vec::new(), 0)), ..summary(&measured) }.text();
+            assert!(text.ends_with(why), "{text}");
+        }
     }
 
     #[test]

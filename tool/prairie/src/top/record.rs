@@ -44,7 +44,7 @@ pub struct Recorder {
 
 impl Recorder {
     pub fn create(path: &Path, force: bool) -> Result<Recorder> {
-        let file = output::create_file(path, force)?;
+        let file = output::create_file_of("--record", path, force)?;
         let mut recorder = Recorder { path: path.to_owned(), file };
         recorder.line(&Head { prairie_record: SCHEMA })?;
         Ok(recorder)
@@ -115,6 +115,8 @@ mod tests {
         assert_eq!(read(&path).unwrap(), looks);
         let refused = Recorder::create(&path, false).err().unwrap();
         assert!(refused.to_string().ends_with("the file is there already"));
+        let hint = "--force replaces it, --record FILE names another";
+        assert_eq!(refused.hint_text(), Some(hint));
         assert!(Recorder::create(&path, true).is_ok());
         assert!(read(&path).unwrap_err().to_string().ends_with("has no look"));
     }

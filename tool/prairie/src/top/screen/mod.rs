@@ -232,6 +232,13 @@ mod tests {
         insta::assert_snapshot!("host", drawn(&view(None), 110, 8));
         let by_name = drawn(&View { order: Order::Name, ..view(None) }, 110, 8);
         assert!(by_name.contains("s sort: name"), "{by_name}");
+        insta::assert_snapshot!("host-narrow", drawn(&view(None), 80, 5));
+        let narrowest = drawn(&view(None), 45, 5);
+        assert!(
+            narrowest.contains("allocated     ") && narrowest.contains("81.0 MiB"),
+            "{narrowest}"
+        );
+        assert!(!narrowest.contains("resi"), "{narrowest}");
         let mut terminal = Terminal::new(TestBackend::new(80, 5)).unwrap();
         terminal.draw(|frame| draw(frame, &Scene::default(), &view(None))).unwrap();
         insta::assert_snapshot!("host-empty", terminal.backend().to_string());
