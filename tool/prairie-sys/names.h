@@ -738,6 +738,7 @@
 #define slab_shape prairie_own_slab_shape
 #define slab_unused_pages prairie_own_slab_unused_pages
 #define slabs_start prairie_own_slabs_start
+#define sleepers_begin_in_child prairie_own_sleepers_begin_in_child
 #define sleepers_expect prairie_own_sleepers_expect
 #define sleepers_look prairie_own_sleepers_look
 #define sleepers_note_awake prairie_own_sleepers_note_awake
