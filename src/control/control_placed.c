@@ -92,7 +92,7 @@ int serve_destroy(struct control_call *call)
 int serve_cache_create(struct control_call *call)
 {
     call->old.number = explicit_cache_create();
-    return call->old.number < EXPLICIT_CACHE_COUNT_MAX ? 0 : EAGAIN;
+    return call->old.number < EXPLICIT_CACHE_COUNT_MAX ? 0 : EFAULT; /* as jemalloc says it */
 }
 
 int serve_cache_flush(struct control_call *call)

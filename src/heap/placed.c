@@ -6,6 +6,7 @@
 #include "heap.h"
 #include "large.h"
 #include "sampled.h"
+#include "zero_size.h"
 
 #include "../arenas/manual.h"
 #include "../guard/guarded.h"
@@ -47,7 +48,11 @@ struct arena *arena_of_address(const void *address)
     uint32_t page = page_at(address);
     const struct page *record = page_record(page);
 
-    if (page == 0) return guarded_holds(address) ? arena_at(0) : NULL;
+    if (page == 0) {
+        bool is_block = guarded_holds(address) || zero_size_kind(address) == POINTER_ZERO_SIZE;
+
+        return is_block ? arena_at(0) : NULL;
+    }
     if (record->class_at != 0) return arenas[slab_record(record->slab)->arena];
     if (record->state == PAGE_MANUAL) return manual_arena_of_page(record);
     return is_large_state(record->state) || record->state == PAGE_VAST ? arena_at(0) : NULL;

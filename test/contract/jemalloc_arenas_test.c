@@ -96,12 +96,14 @@ static void lookup_tells_the_arena(const struct check *check)
     unsigned arena = create_arena(), index;
     size_t length = sizeof index;
     void *block = take(check->bytes, MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE);
-    void *other = call.malloc(check->bytes), *none = NULL, *stack = &arena;
+    void *other = call.malloc(check->bytes), *empty = call.malloc(0), *none = NULL, *stack = &arena;
 
     assert_int_equal(arena_of(block), arena);
     assert_int_not_equal(arena_of(other), arena);
+    assert_int_not_equal(arena_of(empty), arena);
     call.free(block);
     call.free(other);
+    call.free(empty);
     assert_int_equal(control("arenas.lookup", &index, &length, &none, sizeof none), EINVAL);
     assert_int_equal(control("arenas.lookup", &index, &length, &stack, sizeof stack), EINVAL);
     assert_int_equal(control("arenas.lookup", &index, &length, NULL, 0), EINVAL);

@@ -235,7 +235,7 @@ static void step_tcache(void)
     if (!tcache->is_made) {
         add("tcache.create");
         error = number_of("tcache.create", sizeof tcache->index, &tcache->index);
-        if (error == EAGAIN && has_reason_to_refuse(0)) return;
+        if (error == EFAULT && has_reason_to_refuse(0)) return;
         if (error != 0) violation("tcache.create: error %d", error);
         tcache->is_made = true;
         tcache->arena = ARENA_AUTOMATIC;
