@@ -4,19 +4,27 @@
  *        sleepers pool_in_handlers   the same, but they sleep in signal handlers: what they hold stays
  *        sleepers handlers           threads sleep between calls, and in signal handlers that interrupt
  *                                    calls, on their own stacks and on others: nothing is given out twice
+ *        sleepers first              the first thread works beside others that stay awake, and sleeps
+ *        sleepers first_alone        the same, but it works before they begin
+ *        sleepers forked             the first again, in the child of a process with one thread
  */
 #define _GNU_SOURCE
 #include "../blackbox/process_status.h"
 #include "../blackbox/use.h"
 
 #include <signal.h>
+#include <stdint.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
+
+int mallctl(const char *name, void *old, size_t *old_length, void *value, size_t length)
+    __attribute__((weak));
 
 enum { POOL = 50, LIVE = 600, MOVES = 20000, STACK_BYTES = 256 * 1024, IDLE_MS = 7000 };
 /* Of what they held when they had just fallen asleep, with the blocks that live on. */
@@ -155,6 +163,76 @@ static void run_pool(void)
     join(POOL);
 }
 
+/* ---- the first thread ---- */
+
+/* What threads hold in their caches, as of now. */
+static size_t cached_bytes(void)
+{
+    uint64_t epoch = 1;
+    size_t bytes = 0, length = sizeof bytes;
+
+    must(mallctl("epoch", NULL, NULL, &epoch, sizeof epoch) == 0);
+    must(mallctl("stats.arenas.4096.tcache_bytes", &bytes, &length, NULL, 0) == 0);
+    return bytes;
+}
+
+static void *awake_body(void *unused)
+{
+    while (!over) {
+        free(malloc(100));
+        sleep_ms(50);
+    }
+    return unused;
+}
+
+static void *look_later(void *unused)
+{
+    size_t at_once = cached_bytes(), later;
+
+    sleep_ms(IDLE_MS);
+    later = cached_bytes();
+    printf("the first thread's cache: %zu KB, %d s later %zu\n", at_once >> 10, IDLE_MS / 1000,
+           later >> 10);
+    must(later <= at_once / 4);
+    over = true;
+    return unused;
+}
+
+/* It works when it is alone, or beside two that stay awake, and sleeps beside these. */
+static void run_first(bool works_alone)
+{
+    struct worker *self = &worker[POOL - 1];
+    pthread_t looking;
+
+    self->random = 1;
+    if (!works_alone) start(2, awake_body);
+    for (unsigned times = 0; times < 20; times++) {
+        work(self, scaled(MOVES) / 10);
+        end_blocks(self, 0);
+    }
+    if (works_alone) start(2, awake_body);
+    forget_calls();
+    must(pthread_create(&looking, NULL, look_later, NULL) == 0);
+    must(pthread_join(looking, NULL) == 0);
+    join(2);
+}
+
+/* The child's thread has another number than its parent's. */
+static void run_forked(void)
+{
+    int status = 0;
+    pid_t child;
+
+    free(malloc(100));
+    child = fork();
+    must(child >= 0);
+    if (child == 0) {
+        run_first(false);
+        exit(0);
+    }
+    must(waitpid(child, &status, 0) == child && status == 0);
+}
+
 /* ---- handlers ---- */
 
 static void nap(int signal)
@@ -215,6 +293,9 @@ int main(int count, char **words)
     sleeps_in_handlers = strcmp(words[1], "pool_in_handlers") == 0;
     if (strcmp(words[1], "pool") == 0 || sleeps_in_handlers) run_pool();
     else if (strcmp(words[1], "handlers") == 0) run_handlers();
+    else if (strcmp(words[1], "first") == 0) run_first(false);
+    else if (strcmp(words[1], "first_alone") == 0) run_first(true);
+    else if (strcmp(words[1], "forked") == 0) run_forked();
     else give_up("no such way: %s", words[1]);
     return 0;
 }
