@@ -265,6 +265,7 @@ static void what_came_while_it_was_alone_is_expected_with_the_second(void **stat
     pthread_t second;
 
     (void)state;
+    if (!OS_TELLS_NAPS) skip();
     a_program_of_one_thread_does_not(NULL);
     second = begin_bystander();
     assert_true(fake_thread_waits());
@@ -276,6 +277,7 @@ static void what_came_while_it_was_alone_is_expected_with_the_second(void **stat
 static void the_child_of_a_fork_has_a_number_of_its_own(void **state)
 {
     (void)state;
+    if (!OS_TELLS_NAPS) skip();
     prairie_free(prairie_malloc(1));
     assert_int_equal(thread_front()->cache->thread, 7);
     fake_ids(2, 9);
