@@ -18,6 +18,7 @@ mod answering;
 mod bench;
 mod callgrind;
 mod cli;
+mod command_line;
 mod compare;
 mod doctor;
 mod elf;

@@ -134,17 +134,6 @@ pub enum By {
     Library,
 }
 
-impl By {
-    /// As the command line has it.
-    pub fn word(self) -> &'static str {
-        match self {
-            By::Function => "function",
-            By::Line => "line",
-            By::Library => "library",
-        }
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Sort {
     Flat,

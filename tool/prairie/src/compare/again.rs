@@ -1,11 +1,10 @@
 //! What to type to get the same runs again.
 // SPDX-License-Identifier: MIT
 
-use std::ffi::{OsStr, OsString};
-
-use clap::ValueEnum;
+use std::ffi::OsString;
 
 use crate::cli::{CheckBy, Compare};
+use crate::command_line::Words;
 use crate::terminal;
 
 /// As it can be pasted, with the options that decide what is run, in which order, and what is
@@ -36,47 +35,15 @@ fn arguments(options: &Compare, seed: u64) -> Vec<OsString> {
     words.put_list("--memory-peers", &options.memory_peers);
     words.put_list("--baseline", options.baseline.as_slice());
     words.put_flag("--instructions", options.instructions);
-    if options.check != CheckBy::Stdout
-        && let Some(value) = options.check.to_possible_value()
-    {
-        words.put("--check", value.get_name());
-    }
-    if let Some(path) = &options.stdin {
-        words.put("--stdin", path);
-    }
+    words.put_choice("--check", options.check, CheckBy::Stdout);
+    words.put_given("--stdin", options.stdin.as_ref());
     words.put_number("--timeout", options.timeout);
-    if let Some(path) = &options.library {
-        words.put("--library", path);
-    }
+    words.put_given("--library", options.library.as_ref());
     if !options.command.is_empty() {
         words.put_flag("--", true);
         words.0.extend_from_slice(&options.command);
     }
     words.0
-}
-
-struct Words(Vec<OsString>);
-
-impl Words {
-    fn put(&mut self, name: &str, value: impl AsRef<OsStr>) {
-        self.0.extend([name.into(), value.as_ref().to_owned()]);
-    }
-
-    fn put_flag(&mut self, name: &str, is_set: bool) {
-        self.0.extend(is_set.then(|| name.into()));
-    }
-
-    fn put_number(&mut self, name: &str, value: Option<impl ToString>) {
-        if let Some(value) = value {
-            self.put(name, value.to_string());
-        }
-    }
-
-    fn put_list(&mut self, name: &str, values: &[String]) {
-        if !values.is_empty() {
-            self.put(name, values.join(","));
-        }
-    }
 }
 
 #[cfg(test)]

@@ -21,11 +21,12 @@ mod top;
 mod tree;
 mod words;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::cli::{By, Prof};
+use crate::command_line::Words;
 use crate::live::text::printable;
 use crate::output;
 use crate::terminal;
@@ -238,18 +239,15 @@ fn about(profiles: &[Profile], types: &[usize], stacks: &Stacks) -> String {
 
 /// The same as a page: of the same profiles, with the options that say what is in it.
 fn next(options: &Prof) -> String {
-    let mut words: Vec<OsString> = Vec::new();
-    let mut add = |name: &str, value: Option<&OsStr>| {
-        words.extend(value.into_iter().flat_map(|value| [name.into(), value.to_owned()]));
-    };
-    add("--value", options.value.as_deref().map(OsStr::new));
-    add("--by", (options.by != By::Function).then_some(OsStr::new(options.by.word())));
-    add("--focus", options.focus.as_deref().map(OsStr::new));
-    add("--root", options.root.as_deref().map(Path::as_os_str));
-    add("--pid", options.pid.map(|pid| OsString::from(pid.to_string())).as_deref());
-    words.extend(options.sum.then(|| "--sum".into()));
-    words.extend(options.files.iter().map(OsString::from));
-    format!("prairie prof --flame -o heap.html {}", terminal::shell_words(&words))
+    let mut words = Words(Vec::new());
+    words.put_given("--value", options.value.as_ref());
+    words.put_choice("--by", options.by, By::Function);
+    words.put_given("--focus", options.focus.as_ref());
+    words.put_given("--root", options.root.as_ref());
+    words.put_number("--pid", options.pid);
+    words.put_flag("--sum", options.sum);
+    words.0.extend(options.files.iter().map(OsString::from));
+    format!("prairie prof --flame -o heap.html {}", terminal::shell_words(&words.0))
 }
 
 #[cfg(test)]
