@@ -30,8 +30,8 @@
 void sleepers_start(void);
 /* The cache is the calling thread's; is its front what the word points at? */
 void sleepers_note_owner(struct cache *cache, bool is_front);
-/* In the child of a fork, whose thread has another number; `forgot_others`: so has the process
- * no other caches. */
+/* In the child of a fork, whose thread has another number. `forgot_others`: the caches of all other
+ * threads were. */
 void sleepers_begin_in_child(bool forgot_others);
 /* A magazine of the cache, which is the calling thread's, has become large: the background thread is
  * to be there when this one falls asleep. The caller holds no lock. */

@@ -111,12 +111,11 @@ static bool sleeps(const struct os_nap *nap, uintptr_t *stack, uintptr_t *place)
 {
     char text[NAP_TEXT_BYTES];
     size_t length = read_anew(nap->call_file, text);
-    unsigned long call = 0;
-    const char *word[2] = { NULL, NULL };
+    const char *at = text, *word[2] = { NULL, NULL };
+    unsigned long call;
 
     if (length == 0 || text[0] < '0' || text[0] > '9') return false;
-    for (size_t i = 0; text[i] >= '0' && text[i] <= '9'; i++)
-        call = call * 10 + (unsigned long)(text[i] - '0');
+    call = (unsigned long)linux_number_at(&at);
     for (size_t i = 0; i + 2 < length; i++)
         if (text[i] == ' ') {
             word[0] = word[1];

@@ -20,6 +20,7 @@ static struct {
     const char *setting_name, *setting_value;
     size_t group_limit_bytes, group_used_bytes, own_bytes, machine_room_bytes;
     bool group_fails, faults_watched;
+    uint32_t process_id, thread_id;
     uint64_t stalled_us, now_ms;
     const struct os_code *code;
     size_t code_count;
@@ -33,6 +34,8 @@ static struct {
     .group_limit_bytes = SIZE_MAX,
     .own_bytes = SIZE_MAX,
     .machine_room_bytes = SIZE_MAX,
+    .process_id = 1,
+    .thread_id = 7,
     .now_ms = 1000,
 };
 
@@ -91,16 +94,8 @@ void os_huge_page_mode(char *text, size_t room_bytes)
     memcpy(text, "madvise", room_bytes < 8 ? room_bytes : 8);
 }
 
-static uint32_t process_id = 1, thread_id = 7;
-
-void fake_ids(uint32_t process, uint32_t thread)
-{
-    process_id = process;
-    thread_id = thread;
-}
-
-uint32_t os_process_id(void) { return process_id; }
-uint32_t os_thread_id(void) { return thread_id; }
+uint32_t os_process_id(void) { return facts.process_id; }
+uint32_t os_thread_id(void) { return facts.thread_id; }
 uint64_t os_wall_ns(void) { return os_now_ms() * 1000000; }
 
 void (*os_next_symbol(const char *name))(void)
@@ -315,6 +310,12 @@ void fake_group(size_t limit_bytes, size_t used_bytes)
 }
 
 void fake_group_fails(bool failing) { facts.group_fails = failing; }
+void fake_ids(uint32_t process, uint32_t thread)
+{
+    facts.process_id = process;
+    facts.thread_id = thread;
+}
+
 void fake_machine_room(size_t bytes) { facts.machine_room_bytes = bytes; }
 void fake_core_quota(unsigned cores) { facts.core_quota = cores; }
 unsigned fake_core_quota_asked(void) { return facts.core_quota_asked; }

@@ -10,6 +10,7 @@
 #define os_nap_end real_nap_end
 #define os_link_text read_link
 #include "os/linux_nap.c"
+#include "os/linux_text.c"
 
 #include "unit.h"
 
@@ -51,9 +52,9 @@ static _Thread_local int own_word;
 static uint32_t sleeper;            /* its number; atomic */
 static const void *word_of_sleeper; /* set before that */
 
-static void tell_number(void)
+static void tell_number(const void *word)
 {
-    word_of_sleeper = &own_word;
+    word_of_sleeper = word;
     __atomic_store_n(&sleeper, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
 }
 
@@ -111,8 +112,7 @@ static void sleep_in_handler(void)
 
     assert_int_equal(sigaltstack(&other, &before), 0);
     assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
-    word_of_sleeper = other_stack + sizeof other_stack - sizeof(uintptr_t);
-    __atomic_store_n(&sleeper, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+    tell_number(other_stack + sizeof other_stack - sizeof(uintptr_t));
     (void)raise(SIGUSR1);
     assert_int_equal(sigaltstack(&before, NULL), 0); /* a sanitizer's */
 }
@@ -134,7 +134,7 @@ static bool runs_on; /* atomic */
 
 static void *sleeper_body(void *how)
 {
-    if (*(enum how *)how != IN_HANDLER) tell_number();
+    if (*(enum how *)how != IN_HANDLER) tell_number(&own_word);
     switch (*(enum how *)how) {
     case TWICE: (void)sleep_once(); __attribute__((fallthrough));
     case OUTSIDE: (void)sleep_once(); break;
@@ -206,15 +206,27 @@ static const struct os_range range = { block, sizeof block };
 
 static bool begins(struct os_nap *nap) { return os_nap_begin(nap, sleeper, word_of_sleeper); }
 
-/* Whether it sleeps, and does until it is asked again, with nothing of ours. */
-static bool naps(void)
+/* Whether that thread seems to sleep, when it is asked once. */
+static bool seems_to_nap(uint32_t thread, const void *word)
 {
     struct os_nap nap;
-    bool lasts = begins(&nap) && os_nap_lasts(&nap, range);
+    bool sleeps_now = os_nap_begin(&nap, thread, word);
+
+    os_nap_end(&nap);
+    return sleeps_now;
+}
+
+/* Whether it sleeps, and does until it is asked again, with nothing of ours and of the range. */
+static bool naps_beside(struct os_range what)
+{
+    struct os_nap nap;
+    bool lasts = begins(&nap) && os_nap_lasts(&nap, what);
 
     os_nap_end(&nap);
     return lasts;
 }
+
+static bool naps(void) { return naps_beside(range); }
 
 /* ---- who sleeps, and who does not ---- */
 
@@ -240,38 +252,35 @@ static void who_runs_does_not(void **state)
     end_sleeper(thread);
 }
 
-static void who_sleeps_in_our_code_does_not(void **state)
+static void expect_kept_by_our_code(enum how how)
 {
-    pthread_t thread = begin_sleeper(IN_OURS);
+    pthread_t thread = begin_sleeper(how);
 
-    (void)state;
     assert_false(naps());
     own_code.bytes = 0; /* that was why */
     assert_true(naps());
     end_sleeper(thread);
 }
 
+static void who_sleeps_in_our_code_does_not(void **state)
+{
+    (void)state;
+    expect_kept_by_our_code(IN_OURS);
+}
+
 static void who_calls_the_kernel_there_does_not(void **state)
 {
-    pthread_t thread = begin_sleeper(IN_OURS_ALONE);
-
     (void)state;
-    assert_false(naps());
-    own_code.bytes = 0;
-    assert_true(naps());
-    end_sleeper(thread);
+    expect_kept_by_our_code(IN_OURS_ALONE);
 }
 
 static void who_has_an_address_in_the_range_does_not(void **state)
 {
     pthread_t thread = begin_sleeper(WITH_RANGE);
-    struct os_nap nap;
 
     (void)state;
     assert_false(naps());
-    assert_true(begins(&nap));
-    assert_true(os_nap_lasts(&nap, (struct os_range){ block, sizeof block - 1 }));
-    os_nap_end(&nap);
+    assert_true(naps_beside((struct os_range){ block, sizeof block - 1 }));
     end_sleeper(thread);
 }
 
@@ -294,37 +303,31 @@ static void who_woke_meanwhile_does_not(void **state)
 static void who_is_in_a_signal_handler_does_not(void **state)
 {
     pthread_t thread = begin_sleeper(IN_HANDLER);
-    struct os_nap nap;
 
     (void)state;
-    assert_true(begins(&nap)); /* it sleeps, and what was interrupted is not on this stack */
-    assert_false(os_nap_lasts(&nap, range));
-    os_nap_end(&nap);
+    /* It sleeps, and what was interrupted is not on this stack. */
+    assert_true(seems_to_nap(sleeper, word_of_sleeper));
+    assert_false(naps());
     end_sleeper(thread);
 }
 
 static void who_waits_for_a_child_does_not(void **state)
 {
     pthread_t thread = begin_sleeper(FOR_CHILD);
-    struct os_nap nap;
 
     (void)state;
-    assert_false(begins(&nap));
-    os_nap_end(&nap);
+    assert_false(seems_to_nap(sleeper, word_of_sleeper));
     end_sleeper(thread);
 }
 
 static void who_is_not_there_does_not(void **state)
 {
     pthread_t thread = begin_sleeper(OUTSIDE);
-    struct os_nap nap;
 
     (void)state;
-    assert_false(os_nap_begin(&nap, 0, word_of_sleeper));
-    os_nap_end(&nap);
+    assert_false(seems_to_nap(0, word_of_sleeper));
     end_sleeper(thread);
-    assert_false(begins(&nap));
-    os_nap_end(&nap);
+    assert_false(seems_to_nap(sleeper, word_of_sleeper));
 }
 
 /* Of another stack nothing is known. */
@@ -332,13 +335,10 @@ static void whose_word_lies_elsewhere_does_not(void **state)
 {
     pthread_t thread = begin_sleeper(OUTSIDE);
     const char *elsewhere = word_of_sleeper;
-    struct os_nap nap;
 
     (void)state;
-    assert_false(os_nap_begin(&nap, sleeper, block));
-    os_nap_end(&nap);
-    assert_false(os_nap_begin(&nap, sleeper, elsewhere + STACK_BYTES_LOOKED_AT));
-    os_nap_end(&nap);
+    assert_false(seems_to_nap(sleeper, block));
+    assert_false(seems_to_nap(sleeper, elsewhere + STACK_BYTES_LOOKED_AT));
     end_sleeper(thread);
 }
 
