@@ -107,6 +107,7 @@ LEAF("reserve.max", SIZE, READ, GIVE(size, reserve_max_get()))
 LEAF("reserve.min", SIZE, BOTH, serve_reserve(call))
 LEAF("limit.hard", SIZE, BOTH, serve_limit(call, limit_hard_get, limit_hard_set))
 LEAF("limit.soft", SIZE, BOTH, serve_limit(call, limit_soft_get, limit_soft_set))
+LEAF("limit.used", SIZE, READ, GIVE(size, commit_taken_bytes()))
 
 /* The last two are for servers that know the size classes of a quantum of 8; with another one they
  * would take bins for what they are not, so that then these names do not exist. */

@@ -100,6 +100,7 @@ static const struct leaf {
     { "arena.0.initialized", 1, R },
     { "limit.hard", WORD, RW },
     { "limit.soft", WORD, RW },
+    { "limit.used", WORD, R },
     { "reserve.cur", WORD, R },
     { "reserve.max", WORD, R },
     { "reserve.min", WORD, RW },

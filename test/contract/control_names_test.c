@@ -212,6 +212,7 @@ static void the_reserve_and_the_limits_obey(const struct check *check)
 {
     const size_t bytes = (size_t)1 << 20;
     void *volatile block;
+    size_t used;
 
     (void)check;
     set_size("reserve.min", bytes);
@@ -224,7 +225,10 @@ static void the_reserve_and_the_limits_obey(const struct check *check)
     set_size("limit.hard", 64 * bytes);
     assert_null(block = malloc(100 * bytes));
     set_size("limit.hard", 0);
+    assert_int_equal(mallctl("arena.4096.purge", NULL, NULL, NULL, 0), 0);
+    used = read_size("limit.used");
     assert_non_null(block = malloc(100 * bytes));
+    assert_in_range(read_size("limit.used"), used + 100 * bytes, used + 101 * bytes);
     free(block);
 }
 
