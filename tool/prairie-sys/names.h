@@ -340,6 +340,7 @@
 #define lengths_of_epoch prairie_own_lengths_of_epoch
 #define limits prairie_own_limits
 #define limits_are_clear prairie_own_limits_are_clear
+#define limits_bar_clean_for prairie_own_limits_bar_clean_for
 #define limits_cores prairie_own_limits_cores
 #define limits_follow_group prairie_own_limits_follow_group
 #define limits_group_is_crowded prairie_own_limits_group_is_crowded
