@@ -50,17 +50,6 @@ static void give_table(void)
     lock_give(&samples_lock);
 }
 
-static uint64_t hash_of(const struct origin *origin, size_t bytes)
-{
-    uint64_t hash = bytes * 64 + origin->name;
-
-    for (unsigned i = 0; i < origin->depth; i++) {
-        hash = (hash ^ origin->return_address[i]) * UINT64_C(0x9fb21c651e98df25);
-        hash ^= hash >> 29;
-    }
-    return hash;
-}
-
 static bool is_site_of(const struct site *site, const struct origin *origin, size_t bytes)
 {
     return site->bytes == bytes && site->name == origin->name && site->depth == origin->depth
@@ -93,7 +82,7 @@ static struct site *site_of(struct origin origin, size_t bytes)
 
     if (samples.totals.sites >= SITES_MANY && origin.depth > DEPTH_OF_MANY)
         origin.depth = DEPTH_OF_MANY;
-    hash = hash_of(&origin, bytes);
+    hash = stack_hash(bytes * 64 + origin.name, origin.return_address, origin.depth);
     for (struct site *site = samples.bucket[hash % BUCKETS]; site != NULL; site = site->next)
         if (site->hash == hash && is_site_of(site, &origin, bytes)) return site;
     return make_site(&origin, bytes, hash);

@@ -397,7 +397,7 @@ static void a_refused_sample_leaves_nothing(void **state)
     assert_int_equal(estimate_now().live, 0);
 }
 
-/* What the hash of a stack is when it goes on, as sample.c makes it of 64 bits. */
+/* What the hash of a stack is when it goes on, as unwind.h makes it of 64 bits. */
 static uint64_t hash_beyond(uint64_t hash, uint64_t address)
 {
     hash = (hash ^ address) * UINT64_C(0x9fb21c651e98df25);
