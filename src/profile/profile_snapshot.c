@@ -14,7 +14,7 @@ static void copy_site(const struct site *site, void *context)
     struct profile_snapshot *snapshot = context;
     uintptr_t *address = snapshot->address + snapshot->address_count;
 
-    if (site->taken == 0 || snapshot->site_count == snapshot->site_room
+    if (snapshot->site_count == snapshot->site_room
         || snapshot->address_room - snapshot->address_count < site->depth)
         return;
     __builtin_memcpy(address, site->return_address, site->depth * sizeof *address);
