@@ -79,12 +79,29 @@ enum profile_prefix profile_set_prefix(const char *prefix)
     return PREFIX_SET;
 }
 
+/* How many stacks hold blocks, of whatever sizes and threads. Those whose hash is the same count as
+ * one, and those of which no caller is known. */
+static size_t live_stacks(const struct profile_snapshot *snapshot)
+{
+    size_t count = 0, unknown = 0;
+
+    for (size_t i = 0; i < snapshot->site_count; i++) {
+        const struct profile_snapshot_site *site = &snapshot->site[i];
+
+        if (site->live == 0) continue;
+        if (site->depth == 0) unknown = 1;
+        else
+            snapshot->sorted[count++] = (uintptr_t)stack_hash(0, site->return_address, site->depth);
+    }
+    return profile_snapshot_sort(snapshot->sorted, count) + unknown;
+}
+
 /* Leaks are what lives at the end. Like the files, as many as samples stand for. True: there are
  * any. */
 static NOINLINE bool report_leaks(const struct profile_snapshot *snapshot)
 {
     double bytes = 0, blocks = 0;
-    uint64_t contexts = 0;
+    size_t contexts = live_stacks(snapshot);
     struct report line = { .write = report_to_error };
 
     for (size_t i = 0; i < snapshot->site_count; i++) {
@@ -93,13 +110,12 @@ static NOINLINE bool report_leaks(const struct profile_snapshot *snapshot)
 
         blocks += count;
         bytes += count * (double)site->bytes;
-        contexts += site->live > 0;
     }
     if (contexts == 0) return false;
     report_print(&line,
                  "prairie: Leak approximation summary: ~%" PRIu64 " bytes, ~%" PRIu64
                  " objects, >= %" PRIu64 " contexts\n",
-                 (uint64_t)(bytes + 0.5), (uint64_t)(blocks + 0.5), contexts);
+                 (uint64_t)(bytes + 0.5), (uint64_t)(blocks + 0.5), (uint64_t)contexts);
     report_flush(&line);
     return true;
 }

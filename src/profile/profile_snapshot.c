@@ -57,6 +57,37 @@ static void cut_stacks(struct profile_snapshot *snapshot)
     }
 }
 
+/* ---- in order, each once ---- */
+
+/* Comb sort: swaps over a gap that shrinks, until nothing is left to swap. */
+static void sort_words(uintptr_t *word, size_t count)
+{
+    bool swapped = true;
+
+    for (size_t gap = count; gap > 1 || swapped;) {
+        gap = gap > 1 ? gap * 10 / 13 : 1;
+        swapped = false;
+        for (size_t at = 0; at + gap < count; at++) {
+            uintptr_t larger = word[at];
+
+            if (larger <= word[at + gap]) continue;
+            word[at] = word[at + gap];
+            word[at + gap] = larger;
+            swapped = true;
+        }
+    }
+}
+
+size_t profile_snapshot_sort(uintptr_t *word, size_t count)
+{
+    size_t unique = 0;
+
+    sort_words(word, count);
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || word[i] != word[unique - 1]) word[unique++] = word[i];
+    return unique;
+}
+
 /* ---- the whole ---- */
 
 static bool get_memory(struct profile_snapshot *snapshot)

@@ -542,6 +542,7 @@
 #define profile_set_gdump prairie_own_profile_set_gdump
 #define profile_set_prefix prairie_own_profile_set_prefix
 #define profile_snapshot_mapping_of prairie_own_profile_snapshot_mapping_of
+#define profile_snapshot_sort prairie_own_profile_snapshot_sort
 #define profile_snapshot_take prairie_own_profile_snapshot_take
 #define profile_start prairie_own_profile_start
 #define profile_write_jeprof prairie_own_profile_write_jeprof
