@@ -141,8 +141,12 @@ PUBLIC void prairie_sdallocx(void *block, size_t size, int flags)
     struct front *front;
 
     if (CHECKED) misuse_check_told(block, size, prairie_nallocx(size, flags));
-    if (CHECKED || unlikely(flags != 0) || unlikely(size > TABLE_BYTES_MAX)) {
+    if (CHECKED || unlikely(flags != 0)) {
         sdallocx_flagged(block, size, (unsigned)flags);
+        return;
+    }
+    if (unlikely(size > TABLE_BYTES_MAX)) {
+        free_sized_beyond_table(block, size);
         return;
     }
     front = thread_word();
