@@ -147,6 +147,11 @@ static void a_new_size_is_reported(void **state)
     assert_ptr_equal(prairie_realloc(block, 1010), block);
     (void)fake_fault(block + 1024);
     expect_words("14 bytes beyond the end of a block of 1010 bytes at 0x");
+    fake_error_clear();
+    block = guarded_right(1000);
+    assert_ptr_equal(prairie_rallocx(block, 1020, 0), block);
+    (void)fake_fault(block + 1024);
+    expect_words("4 bytes beyond the end of a block of 1020 bytes at 0x");
 }
 
 /* The one that moves away was never that long. */
