@@ -141,11 +141,6 @@ static NOINLINE void tell_not_written(const char *path)
     report_flush(&line);
 }
 
-static bool leaks_are_wanted(void)
-{
-    return option_is_set(OPTION_PROF_LEAK) || option_is_set(OPTION_PROF_LEAK_ERROR);
-}
-
 /* Without a prefix there is no file unless somebody names one, but leaks are told. *leaks, unless
  * it is NULL: are they wanted, and later, were there any? */
 static bool dump(const char *path, char reason, bool *leaks)
@@ -175,7 +170,7 @@ bool profile_dump(const char *name) { return dump(name, 'm', NULL); }
 
 static void dump_at_end(void)
 {
-    bool leaks = leaks_are_wanted();
+    bool leaks = option_is_set(OPTION_PROF_LEAK);
 
     (void)dump(NULL, 'f', &leaks);
     if (leaks && option_is_set(OPTION_PROF_LEAK_ERROR)) os_exit(1);
@@ -249,7 +244,7 @@ void profile_reset(unsigned lg_sample)
 bool profile_start(void)
 {
     int64_t lg_interval = (int64_t)option_value(OPTION_LG_PROF_INTERVAL);
-    bool leak = leaks_are_wanted();
+    bool leak = option_is_set(OPTION_PROF_LEAK);
 
     set_period((unsigned)option_value(OPTION_LG_PROF_SAMPLE));
     sampler_set_seed(os_wall_ns() ^ (uint64_t)os_process_id() << 40);
