@@ -57,8 +57,11 @@ void huge_before_growth(struct page_heap *heap, size_t coming)
         want(heap, true);
     } else if (huge.withdrawn) { /* perhaps while another page heap purged */
         if (heap->huge_withdrawal != huge.withdrawals) wait_for_wish(heap);
-    } else if (commit_taken_pages() + coming >= from_pages()) {
-        want(heap, true);
+    } else {
+        size_t taken = commit_taken_pages() + coming;
+
+        if (taken >= from_pages() && taken >= (space.open_bytes >> space.page_shift) / 2)
+            want(heap, true);
     }
 }
 

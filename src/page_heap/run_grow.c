@@ -38,9 +38,10 @@ static void cut_off_seam(const struct page_heap *heap, struct page_span *span)
     span->count--;
 }
 
-/* Opens at least `missing` more pages, of at most room_bytes: a clean run, or the end of one. A seam
- * may come before them, which counts as no memory. */
-static struct page_span grow(struct page_heap *heap, size_t missing, size_t room_bytes)
+/* Opens at least `missing` more pages of at most room_bytes, for a lease of `pages`: a clean run, or
+ * the end of one. A seam may come before them, which counts as no memory. */
+static struct page_span grow(struct page_heap *heap, size_t missing, size_t pages,
+                             size_t room_bytes)
 {
     struct page_span span;
     uint32_t region_count;
@@ -51,7 +52,7 @@ static struct page_span grow(struct page_heap *heap, size_t missing, size_t room
     }
     lock_take(&space.lock);
     region_count = space.region_count;
-    huge_before_growth(heap, space_opening_step(missing));
+    huge_before_growth(heap, max_size(pages, pages_for(OPEN_BYTES_MIN)));
     span = space_grow(missing, huge_pages_each(), room_bytes);
     if (space.region_count != region_count) huge_advise_new_region();
     lock_give(&space.lock);
@@ -93,13 +94,13 @@ struct hole run_find_hole_or_grow(struct page_heap *heap, size_t pages, bool sta
     if (!run_may_take_hole(heap, tail, pages)) return none;
     if (tail.pages >= pages) return tail;
     if (stands_in && tail.pages == 0) return none;
-    span = grow(heap, pages - tail.pages, commit_room_bytes());
+    span = grow(heap, pages - tail.pages, pages, commit_room_bytes());
     if (span.count == 0) return none;
     if (tail.pages != 0 && span.first == tail.first + tail.pages)
         return (struct hole){ tail.first, tail.pages + span.count };
     /* Another page heap was there first, and that was in another region. */
     if (!page_heap_may_take_clean(heap, pages)) return none;
-    if (span.count < pages) span = grow(heap, pages, commit_room_bytes());
+    if (span.count < pages) span = grow(heap, pages, pages, commit_room_bytes());
     return span.count != 0 ? hole_before(span.first + span.count) : none;
 }
 
@@ -113,7 +114,7 @@ struct run run_take_aligned_or_grow(struct page_heap *heap, size_t pages, size_t
 
     if (page == 0 && page_heap_may_take_clean(heap, pages)) {
         /* What alignment leaves over stays clean, which no limit counts. */
-        struct page_span span = grow(heap, pages + align_pages - 1, SIZE_MAX);
+        struct page_span span = grow(heap, pages + align_pages - 1, pages, SIZE_MAX);
 
         /* The clean run that ends there has such a stretch; a search may miss it among others. */
         if (span.count != 0)

@@ -58,6 +58,20 @@ static void never_ends_what_was_wished(void **state)
     assert_int_equal(fake_calls(FAKE_HUGE_WANT), 1);
 }
 
+/* What alignments leave between blocks is open, and is touched by nobody. */
+static void room_between_blocks_is_no_reason(void **state)
+{
+    (void)state;
+    need_huge_pages();
+    start_pages();
+    for (unsigned i = 0; i < 8; i++)
+        assert_int_not_equal(run_lease(1, pages_from() / 2, PAGE_LARGE).page, 0);
+    assert_true(space.open_bytes > 3 * bytes_of(pages_from()));
+    assert_false(huge.wanted);
+    (void)lease(4 * pages_from());
+    assert_true(huge.wanted);
+}
+
 /* Nor does what ended the wish before. */
 static void always_is_at_once(void **state)
 {
@@ -238,6 +252,7 @@ static void long_runs_are_cut_between_huge_pages(void **state)
 UNIT_MAIN(UNIT_TEST(a_small_space_is_refused_them),
           UNIT_TEST(a_space_that_has_grown_wants_them_once), UNIT_TEST(never_means_never),
           UNIT_TEST(never_ends_what_was_wished), UNIT_TEST(always_is_at_once),
+          UNIT_TEST(room_between_blocks_is_no_reason),
           UNIT_TEST(a_tail_that_was_closed_is_wished_the_same),
           UNIT_TEST(always_means_from_the_first_page), UNIT_TEST(larger_pages_have_none),
           UNIT_TEST(narrow_regions_have_none), UNIT_TEST(short_runs_end_it_and_growth_begins_it),
