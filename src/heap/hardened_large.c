@@ -24,6 +24,20 @@ bool hardened_large_is_usual(const struct alloc_request *request)
         && !cache_is_away(thread_front()->cache);
 }
 
+void hardened_wipe_from(uint32_t page, char *from)
+{
+    char *end =
+        (char *)page_address(page) + ((size_t)page_record(page)->run_pages << space.page_shift);
+    char *next_page = (char *)round_up((uintptr_t)from, page_bytes());
+
+    /* The program's memory may not be what a purge makes zero. */
+    if (page_is_manual(page)
+        && RELAXED_LOAD(manual_arena_of_page(page_record(page))->extents) != NULL)
+        next_page = end;
+    __builtin_memset(from, 0, (size_t)(next_page - from));
+    if (next_page < end) (void)large_clear(next_page, (size_t)(end - next_page));
+}
+
 static void set_large(char *block, uint32_t page, size_t size, uint32_t door)
 {
     size_t slack = hardened_large_room(page) - size;

@@ -165,8 +165,8 @@ static NOINLINE void *take_hardened(struct front *front, const struct alloc_requ
     if (unlikely(block == NULL)) return refuse_memory();
     if (wider.class_index != 0 && front->cache != NULL)
         hardened_look(front->cache, wider.class_index);
-    if (!hardened_begin(block, request) && request->zero && wider.class_index != 0)
-        __builtin_memset(block, 0, class_bytes[wider.class_index]); /* it may be stale */
+    if (!hardened_begin(block, request) && wider.class_index != 0)
+        __builtin_memset(block, 0, class_bytes[wider.class_index]); /* a sampled one may be stale */
     return likely(!fill_is_wanted()) || request->zero ? block : fill_taken(block, request->size);
 }
 
@@ -290,12 +290,11 @@ static void give_small(struct cache *cache, unsigned class_index, void *block)
     }
 }
 
-/* Sampled or not. The pages of a vast one go back to the kernel, and are not filled. */
+/* Sampled or not. */
 static void give_large(void *block, uint32_t page)
 {
     sampled_end(page);
-    if (unlikely(fill_is_wanted()) && page_record(page)->state != PAGE_VAST)
-        fill_given(block, large_bytes(page));
+    large_drop_contents(block, page);
     large_give(block, page);
 }
 
