@@ -5,7 +5,7 @@
 
 #include "doors.h"
 #include "guarded_doors.h"
-#include "hardened.h"
+#include "hardened_large.h"
 #include "heap.h"
 #include "large.h"
 #include "sampled.h"
@@ -148,6 +148,15 @@ INLINE void *take(const struct front *front, const struct alloc_request *request
              : take_small_seen((struct counting_front *)front, request);
 }
 
+/* The block that was counted is a marked one: it has the bytes that were asked for. */
+INLINE void count_marked(const struct alloc_request *request, const struct alloc_request *wider)
+{
+    struct counting_front *counting = counting_of(thread_word());
+
+    if (counting != NULL && unlikely(counting->is_told))
+        counting_add_taken(counting, request->size - request_bytes(wider));
+}
+
 /* What was sampled, or has a mapping of its own, has no mark. */
 static NOINLINE void *take_hardened(struct front *front, const struct alloc_request *request)
 {
@@ -165,7 +174,8 @@ static NOINLINE void *take_hardened(struct front *front, const struct alloc_requ
     if (unlikely(block == NULL)) return refuse_memory();
     if (wider.class_index != 0 && front->cache != NULL)
         hardened_look(front->cache, wider.class_index);
-    if (!hardened_begin(block, request) && wider.class_index != 0)
+    if (hardened_begin(block, request)) count_marked(request, &wider);
+    else if (wider.class_index != 0)
         __builtin_memset(block, 0, class_bytes[wider.class_index]); /* a sampled one may be stale */
     return likely(!fill_is_wanted()) || request->zero ? block : fill_taken(block, request->size);
 }
@@ -372,7 +382,7 @@ COLD void free_unmarked(struct front *front, void *block)
     enum pointer_kind kind = pointer_kind(block, &page);
 
     if (kind == POINTER_HARDENED) {
-        count_bytes_given(front, large_bytes(page));
+        count_bytes_given(front, hardened_large_size(page));
         hardened_free_large(front->cache, block, page);
         return;
     }

@@ -271,7 +271,7 @@ static void blocks_from_before_are_counted_when_they_go(void **state)
     prairie_free(large);
     assert_int_equal(counting->deallocated, bytes + large_bytes_before);
     marked = taken(LARGE);
-    assert_int_equal(counting->allocated, large_bytes(page_at(marked)));
+    assert_int_equal(counting->allocated, LARGE);
     prairie_free(marked);
     assert_int_equal(counting->deallocated, bytes + large_bytes_before + counting->allocated);
 }
@@ -550,7 +550,7 @@ static void totals_begin_when_the_program_asks(void **state)
     assert_int_equal(totals->allocated, 0);
     assert_int_equal(totals->deallocated, 0);
     block = taken(100);
-    assert_in_range(totals->allocated, 100 + HARDENED_MARK_BYTES, 200);
+    assert_int_equal(totals->allocated, 100);
     prairie_free(block);
     assert_int_equal(totals->deallocated, totals->allocated);
     prairie_free(before);
@@ -558,6 +558,81 @@ static void totals_begin_when_the_program_asks(void **state)
     assert_ptr_equal(prairie_thread_totals(), totals);
     assert_true(totals->allocated != 0);
     assert_int_equal(counting_peak(counting), totals->allocated);
+}
+
+/* What the thread takes and gives from now on, and nothing else. */
+static const struct prairie_thread_totals *told;
+static struct prairie_thread_totals expected;
+
+static void expect_totals(uint64_t taken_bytes, uint64_t given_bytes)
+{
+    expected.allocated += taken_bytes;
+    expected.deallocated += given_bytes;
+    assert_int_equal(told->allocated, expected.allocated);
+    assert_int_equal(told->deallocated, expected.deallocated);
+}
+
+/* In place or not. */
+static char *resize_counted(char *pointer, size_t size)
+{
+    size_t old_bytes = prairie_usable_size(pointer), bytes;
+    char *moved = prairie_realloc(pointer, size);
+
+    assert_non_null(moved);
+    bytes = prairie_usable_size(moved);
+    if (bytes == old_bytes) expected = *told;
+    else expect_totals(bytes, old_bytes);
+    return moved;
+}
+
+static void take_and_give_counted(size_t size)
+{
+    for (unsigned way = 0; way < 4; way++) {
+        void *pointer = way == 0 ? prairie_malloc(size)
+                      : way == 1 ? prairie_calloc(1, size)
+                      : way == 2 ? prairie_aligned_alloc(4096, size)
+                                 : prairie_mallocx(size, MALLOCX_ALIGN(64));
+        size_t bytes = prairie_usable_size(pointer);
+
+        expect_totals(bytes, 0);
+        pointer = resize_counted(pointer, size + 1);
+        pointer = resize_counted(pointer, size + size / 2 + 3);
+        pointer = resize_counted(pointer, size);
+        bytes = prairie_usable_size(pointer);
+        if (way % 2 == 0) prairie_free(pointer);
+        else prairie_sdallocx(pointer, size, 0);
+        expect_totals(0, bytes);
+    }
+}
+
+static void count_all_sizes(void)
+{
+    told = prairie_thread_totals();
+    assert_non_null(told);
+    expected = *told;
+    for (unsigned round = 0; round < 3; round++)
+        for (size_t size = 1; size < 10 * MiB; size += 1 + size / 3) take_and_give_counted(size);
+}
+
+static void totals_are_usable_bytes(void **state)
+{
+    (void)state;
+    harden();
+    count_all_sizes();
+    assert_true(thread_cache_off());
+    count_all_sizes();
+    prairie_check_all();
+}
+
+static void totals_of_samples_are_usable_bytes(void **state)
+{
+    (void)state;
+    options_parse("lg_prof_sample:10", "test");
+    prairie_free(prairie_malloc(1));
+    assert_true(profile_start());
+    harden();
+    count_all_sizes();
+    prairie_check_all();
 }
 
 static void totals_that_the_program_reads_go_on(void **state)
@@ -656,7 +731,8 @@ UNIT_MAIN(UNIT_TEST(what_is_to_be_zero_is), UNIT_TEST(junk_is_what_a_block_begin
           UNIT_TEST(manual_arenas_are_hardened_too),
           UNIT_TEST(no_pages_move_over_those_of_an_arena),
           UNIT_TEST(what_a_moved_block_gains_is_junk), UNIT_TEST(a_bound_thread_is_free_to_choose),
-          UNIT_TEST(totals_begin_when_the_program_asks),
+          UNIT_TEST(totals_begin_when_the_program_asks), UNIT_TEST(totals_are_usable_bytes),
+          UNIT_TEST(totals_of_samples_are_usable_bytes),
           UNIT_TEST(totals_that_the_program_reads_go_on), UNIT_TEST(a_cache_that_was_off_stays_off),
           UNIT_TEST(an_explicit_cache_from_before_still_serves),
           UNIT_TEST(without_a_cache_blocks_go_straight_home),
