@@ -115,10 +115,10 @@ void prairie_stats_print(void);
 bool prairie_stats_metrics(void (*write)(void *context, const char *text), void *context);
 
 /* Bytes of all blocks that the calling thread took and gave back since it first asked, by their
- * usable sizes; exact after every call. A realloc that changes the usable size is both. Asking
- * makes each of the thread's calls a little slower from then on, until it ends; who does not ask
- * pays nothing. The numbers may be read without another call while the thread lives. NULL: no
- * memory. */
+ * usable sizes; exact after every call. A realloc that moves the block, or changes its usable size,
+ * is both. Asking makes each of the thread's calls a little slower from then on, until it ends; who
+ * does not ask pays nothing. The numbers may be read without another call while the thread lives.
+ * NULL: no memory. */
 struct prairie_thread_totals {
     uint64_t allocated, deallocated;
 };

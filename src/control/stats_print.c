@@ -114,7 +114,7 @@ static void print_numbers(struct report *report, const char *letters, struct fig
 
     if (!merged && !destroyed && !each) return;
     if (report->json) report_open(report, "stats.arenas", '{');
-    if (merged && (arenas_made(numbers) > 1 || !each))
+    if (merged && (arenas_made(numbers) != 1 || !each))
         print_counted(report, letters, figures, &numbers->all, CONTROL_ARENAS_ALL);
     if (destroyed)
         print_copied(report, letters, figures, CONTROL_ARENAS_DESTROYED,
@@ -123,6 +123,7 @@ static void print_numbers(struct report *report, const char *letters, struct fig
     if (report->json) report_close(report, '}');
 }
 
+/* Without memory for a snapshot it has the sums, and knows no arena apart. */
 static bool copy_numbers(struct snapshot *numbers)
 {
     const struct snapshot *taken;
@@ -132,7 +133,8 @@ static bool copy_numbers(struct snapshot *numbers)
     taken = snapshot_take();
     if (taken != NULL) *numbers = *taken;
     lock_give(&control_lock);
-    return taken != NULL;
+    if (taken == NULL) snapshot_sum(numbers);
+    return true;
 }
 
 PUBLIC void malloc_stats_print(void (*write)(void *context, const char *text), void *context,
@@ -146,7 +148,7 @@ PUBLIC void malloc_stats_print(void (*write)(void *context, const char *text), v
     report.json = !stats_wanted(letters, 'J');
     if (report.write == NULL)
         report.write = malloc_message != NULL ? malloc_message : report_to_error;
-    if (!copy_numbers(&numbers)) return; /* no memory */
+    if (!copy_numbers(&numbers)) return; /* the heap never was */
     figures_of_process(&figures, &numbers);
     report_text(&report, report.json ? "{\"jemalloc\":{" : "___ Begin jemalloc statistics ___\n");
     if (stats_wanted(letters, 'g')) stats_print_general(&report, &figures);

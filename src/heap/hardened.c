@@ -98,7 +98,7 @@ INLINE void *take_marked(struct front *front, unsigned class_index, size_t size,
         quarantine_touch(*magazine->top, class_size);
         __builtin_prefetch(magazine->top[-1], 1); /* it is looked at the time after next */
     }
-    counting_add_taken(counting, class_size);
+    counting_add_taken(counting, size);
     begin_small(block, class_size, size, door);
     return block;
 }
@@ -224,6 +224,18 @@ static NOINLINE void wipe_and_send_home(unsigned class_index, void *block)
     free_home(class_index, block);
 }
 
+/* The same of a thread whose totals the program reads. The mark is read again, so that the usual way
+ * need not keep what it said. */
+static COLD NOINLINE void count_and_wipe_and_put(struct front *front, unsigned class_index,
+                                                 void *block)
+{
+    size_t class_size = class_bytes[class_index];
+    size_t slack = slack_of(mark_read(block, class_size));
+
+    counting_add_given((struct counting_front *)front, class_size - HARDENED_MARK_BYTES - slack);
+    wipe_and_put(front->cache, class_index, block);
+}
+
 /* Of most blocks the mark tells everything: it lies in the page that the block begins in, as does
  * the one before. False: nothing happened; all others, and what is wrong, go by their slab. Of a
  * front of kind FRONT_HARDENED. */
@@ -247,8 +259,9 @@ INLINE bool give_by_mark(struct front *front, void *block, size_t size, enum har
         return false;
     mark = mark_read((char *)block - class_size, class_size);
     if (mark != 0 && unlikely(!is_mark((char *)block - class_size, mark))) return false;
-    if (unlikely(counting->is_told)) counting_add_given(counting, class_size);
-    if (class_size > WIPED_IN_PLACE_MAX) wipe_and_put(front->cache, class_of_offset(offset), block);
+    if (unlikely(counting->is_told)) count_and_wipe_and_put(front, class_of_offset(offset), block);
+    else if (class_size > WIPED_IN_PLACE_MAX)
+        wipe_and_put(front->cache, class_of_offset(offset), block);
     else wipe_few_and_put(front->cache, class_of_offset(offset), block);
     return true;
 }
@@ -261,7 +274,7 @@ static NOINLINE bool give_by_slab(struct front *front, void *block, size_t size,
     struct counting_front *counting = counting_of(front);
     const struct slab *slab;
     unsigned class_index;
-    size_t class_size;
+    size_t class_size, bytes;
     uint64_t mark;
 
     /* Of page 0, too: record 0, which hardened_start has opened, is no slab's. */
@@ -271,9 +284,9 @@ static NOINLINE bool give_by_slab(struct front *front, void *block, size_t size,
     class_size = class_bytes[class_index];
     mark = hardened_check_small(CALL_FREE, block, slab, &slab_shape[class_index]);
     hardened_expect_same(block, door_of(mark), door);
-    if (size != SIZE_MAX && class_size - HARDENED_MARK_BYTES - slack_of(mark) != max_size(size, 1))
-        misuse_wrong_size(block);
-    if (likely(counting != NULL)) counting_add_given(counting, class_size);
+    bytes = class_size - HARDENED_MARK_BYTES - slack_of(mark);
+    if (size != SIZE_MAX && bytes != max_size(size, 1)) misuse_wrong_size(block);
+    if (likely(counting != NULL)) counting_add_given(counting, bytes);
     if (unlikely((slab->hidden & SLAB_MANUAL) != 0) || unlikely(front->cache == NULL))
         wipe_and_send_home(class_index, block);
     else if (class_size > WIPED_IN_PLACE_MAX) wipe_and_put(front->cache, class_index, block);

@@ -100,6 +100,15 @@ static size_t marked_room_for(size_t size)
     return request_bytes(&wider);
 }
 
+void hardened_count_in_place(size_t old_size, size_t size)
+{
+    struct counting_front *counting = counting_of(thread_word());
+
+    if (counting == NULL) return;
+    counting_add_given(counting, old_size);
+    counting_add_taken(counting, size);
+}
+
 bool hardened_resize(void *block, uint32_t page, size_t size, size_t *old_bytes)
 {
     enum hardened_door door = hardened_check(CALL_REALLOC, block, page);
@@ -111,6 +120,7 @@ bool hardened_resize(void *block, uint32_t page, size_t size, size_t *old_bytes)
     *old_bytes = size_of(block, page);
     if (size > room || marked_room_for(size) != marked_room(page))
         return class_index == 0 && hardened_large_resize(block, page, *old_bytes, size);
+    if (size != *old_bytes) hardened_count_in_place(*old_bytes, size);
     if (size > *old_bytes) __builtin_memset((char *)block + *old_bytes, 0, size - *old_bytes);
     if (class_index != 0)
         mark_small(block, class_bytes[class_index], size,

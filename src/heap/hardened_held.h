@@ -31,6 +31,8 @@ INLINE void hardened_expect_same(const void *block, enum hardened_door door,
 /* In place: the same block, with another size. False: it must move; nothing happened. Aborts as
  * hardened_check. *old_bytes: what it had. */
 bool hardened_resize(void *block, uint32_t page, size_t size, size_t *old_bytes);
+/* The thread's totals: a block has another size where it is. */
+void hardened_count_in_place(size_t old_size, size_t size);
 /* Aborts if it is told to have another size. NULL, and blocks that are not hardened, may have
  * any. */
 void hardened_check_bytes(const void *block, size_t size);

@@ -4,6 +4,7 @@
 #include "hardened_large.h"
 
 #include "doors.h"
+#include "hardened_held.h"
 #include "large.h"
 #include "marks.h"
 #include "vast.h"
@@ -22,6 +23,20 @@ bool hardened_large_is_usual(const struct alloc_request *request)
 {
     return !vast_is_better(request->size, request->align) && large_owner(request) == NULL
         && !cache_is_away(thread_front()->cache);
+}
+
+void hardened_wipe_from(uint32_t page, char *from)
+{
+    char *end =
+        (char *)page_address(page) + ((size_t)page_record(page)->run_pages << space.page_shift);
+    char *next_page = (char *)round_up((uintptr_t)from, page_bytes());
+
+    /* The program's memory may not be what a purge makes zero. */
+    if (page_is_manual(page)
+        && RELAXED_LOAD(manual_arena_of_page(page_record(page))->extents) != NULL)
+        next_page = end;
+    __builtin_memset(from, 0, (size_t)(next_page - from));
+    if (next_page < end) (void)large_clear(next_page, (size_t)(end - next_page));
 }
 
 static void set_large(char *block, uint32_t page, size_t size, uint32_t door)
@@ -134,7 +149,6 @@ static bool resize_run_here(char *block, uint32_t page, size_t old_size, size_t 
     uint32_t old_pages = page_record(page)->run_pages,
              flags = hardened_large_record(page)->bin.previous;
     struct os_range guard = { block + old_bytes, page_bytes() };
-    struct counting_front *counting = counting_of(thread_word());
     bool is_guarded = (flags & RUN_GUARDED) != 0;
 
     if (bytes > old_bytes) {
@@ -159,10 +173,7 @@ static bool resize_run_here(char *block, uint32_t page, size_t old_size, size_t 
     guard.base = block + bytes;
     is_guarded = quarantine_may_close(1) && os_guard(guard);
     set_large(block, page, size, (flags & DOOR_MASK) | (is_guarded ? RUN_GUARDED : 0u));
-    if (counting != NULL) {
-        counting_add_given(counting, old_bytes + page_bytes());
-        counting_add_taken(counting, bytes + page_bytes());
-    }
+    hardened_count_in_place(old_size, size);
     if (bytes < old_bytes && unlikely(decay_after_return())) thread_flush();
     return true;
 }
@@ -200,7 +211,7 @@ bool hardened_move_pages(void *block, uint32_t page, size_t bytes, void *to)
     if (page_is_held_hardened(page_record(to_page)))
         write_canaries((char *)to + hardened_large_room(to_page),
                        hardened_large_room(to_page) - to_bytes);
-    if (counting != NULL) counting_add_given(counting, large_bytes(page));
+    if (counting != NULL) counting_add_given(counting, hardened_large_size(page));
     hardened_large_end(thread_front()->cache, block, page);
     return true;
 }

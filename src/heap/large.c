@@ -15,6 +15,7 @@
 #include "large.h"
 
 #include "doors.h"
+#include "hardened_large.h"
 #include "heap.h"
 #include "sampled.h"
 #include "shortage.h"
@@ -350,6 +351,13 @@ static void give_owned(uint32_t page)
 {
     manual_return(page);
     if (unlikely(decay_after_return())) thread_flush();
+}
+
+void large_drop_contents(const void *block, uint32_t page)
+{
+    if (page_record(page)->state == PAGE_VAST) return;
+    if (unlikely(hardening.is_on)) hardened_wipe_from(page, page_address(page));
+    else if (unlikely(fill_is_wanted())) fill_given((void *)(uintptr_t)block, large_bytes(page));
 }
 
 void large_give(void *block, uint32_t page)

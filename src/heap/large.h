@@ -45,6 +45,10 @@ INLINE char *large_end_stagger(struct cache *cache, struct page *record, char *b
 void large_put(uint32_t page);
 /* One in any state but that of a sampled one. */
 void large_give(void *block, uint32_t page);
+/* The same before that, and before the place of one that moved goes back: what was in it is wiped
+ * in a hardened process, and filled where that is asked for. Those of a vast one go back to the
+ * kernel. */
+void large_drop_contents(const void *block, uint32_t page);
 
 /* No block is that long, or aligned so widely. */
 INLINE bool large_is_too_long(size_t size, size_t align)

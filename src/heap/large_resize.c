@@ -5,6 +5,7 @@
 #include "large.h"
 
 #include "doors.h"
+#include "hardened_large.h"
 #include "shortage.h"
 #include "slow.h"
 #include "vast.h"
@@ -39,6 +40,13 @@ static COLD void fill_gained(uint32_t page, size_t old_bytes)
     if (page_record(page)->state == PAGE_VAST && fill_clears())
         bytes = min_size(bytes, round_up(old_bytes, page_bytes()));
     (void)fill_taken(large_begin(page) + old_bytes, bytes - old_bytes);
+}
+
+/* In a hardened process it reads as zero, as new blocks do. What a vast one gained does anyway. */
+static COLD void clear_gained(uint32_t page, size_t old_bytes)
+{
+    if (page_record(page)->state != PAGE_VAST)
+        hardened_wipe_from(page, large_begin(page) + old_bytes);
 }
 
 /* Where a block begins behind the start of its page it stays staggered, whatever its size. */
@@ -86,6 +94,18 @@ INLINE void look_after_growth(uint32_t page)
     if (unlikely(page_record(page)->state == PAGE_VAST)) shortage_look(0);
 }
 
+/* In a hardened process. What a block loses is wiped before its pages go back. False: it may not
+ * lose any where it is, for hooks may refuse that later. */
+static COLD bool wipe_lost(uint32_t page, size_t bytes)
+{
+    if (page_record(page)->state == PAGE_VAST) return true;
+    if (page_is_manual(page)
+        && RELAXED_LOAD(manual_arena_of_page(page_record(page))->extents) != NULL)
+        return false;
+    hardened_wipe_from(page, large_begin(page) + bytes);
+    return true;
+}
+
 /* To that size, where it is, or where the kernel moves a vast one. False: there is no room; the
  * block is as it was, but without its fence. */
 static bool resize_here(uint32_t page, size_t size, bool may_move)
@@ -96,9 +116,11 @@ static bool resize_here(uint32_t page, size_t size, bool may_move)
     if (bytes == old_bytes) return true; /* and what fence there is stays */
     if (bytes > old_bytes && decay_limits_are_due(bytes - old_bytes))
         shortage_look(bytes - old_bytes);
+    if (unlikely(hardening.is_on) && bytes < old_bytes && !wipe_lost(page, bytes)) return false;
     if (bytes + spare != old_bytes + old_spare && !resize_pages(page, pages_for(bytes), may_move))
         return false;
     set_spare(page, spare);
+    if (unlikely(hardening.is_on) && bytes > old_bytes) clear_gained(page, old_bytes);
     if (unlikely(fill_is_wanted())) fill_gained(page, old_bytes);
     if (bytes < old_bytes && unlikely(decay_after_return())) thread_flush();
     if (bytes > old_bytes) look_after_growth(page);
@@ -143,7 +165,7 @@ static bool move_contents(char *moved, void *block, uint32_t page, size_t size)
     } else {
         __builtin_memcpy(moved, block, bytes);
     }
-    if (unlikely(fill_is_wanted()) && !is_vast) fill_given(block, bytes);
+    large_drop_contents(block, page);
     return false;
 }
 
@@ -160,7 +182,7 @@ static void give_emptied(void *block, uint32_t page)
  * was leased. */
 static void *move_large(void *block, uint32_t page, size_t size)
 {
-    struct alloc_request request = { .size = size, .align = 1 };
+    struct alloc_request request = { .size = size, .align = 1, .zero = hardening.is_on };
     void *moved = NULL;
 
     if (unlikely(vast_is_better(size, 1))) moved = move_to_vast(page, size);

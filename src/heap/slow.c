@@ -5,7 +5,7 @@
 
 #include "doors.h"
 #include "guarded_doors.h"
-#include "hardened.h"
+#include "hardened_large.h"
 #include "heap.h"
 #include "large.h"
 #include "sampled.h"
@@ -148,6 +148,15 @@ INLINE void *take(const struct front *front, const struct alloc_request *request
              : take_small_seen((struct counting_front *)front, request);
 }
 
+/* The block that was counted is a marked one: it has the bytes that were asked for. */
+INLINE void count_marked(const struct alloc_request *request, const struct alloc_request *wider)
+{
+    struct counting_front *counting = counting_of(thread_word());
+
+    if (counting != NULL && unlikely(counting->is_told))
+        counting_add_taken(counting, request->size - request_bytes(wider));
+}
+
 /* What was sampled, or has a mapping of its own, has no mark. */
 static NOINLINE void *take_hardened(struct front *front, const struct alloc_request *request)
 {
@@ -165,8 +174,9 @@ static NOINLINE void *take_hardened(struct front *front, const struct alloc_requ
     if (unlikely(block == NULL)) return refuse_memory();
     if (wider.class_index != 0 && front->cache != NULL)
         hardened_look(front->cache, wider.class_index);
-    if (!hardened_begin(block, request) && request->zero && wider.class_index != 0)
-        __builtin_memset(block, 0, class_bytes[wider.class_index]); /* it may be stale */
+    if (hardened_begin(block, request)) count_marked(request, &wider);
+    else if (wider.class_index != 0)
+        __builtin_memset(block, 0, class_bytes[wider.class_index]); /* a sampled one may be stale */
     return likely(!fill_is_wanted()) || request->zero ? block : fill_taken(block, request->size);
 }
 
@@ -290,12 +300,11 @@ static void give_small(struct cache *cache, unsigned class_index, void *block)
     }
 }
 
-/* Sampled or not. The pages of a vast one go back to the kernel, and are not filled. */
+/* Sampled or not. */
 static void give_large(void *block, uint32_t page)
 {
     sampled_end(page);
-    if (unlikely(fill_is_wanted()) && page_record(page)->state != PAGE_VAST)
-        fill_given(block, large_bytes(page));
+    large_drop_contents(block, page);
     large_give(block, page);
 }
 
@@ -373,7 +382,7 @@ COLD void free_unmarked(struct front *front, void *block)
     enum pointer_kind kind = pointer_kind(block, &page);
 
     if (kind == POINTER_HARDENED) {
-        count_bytes_given(front, large_bytes(page));
+        count_bytes_given(front, hardened_large_size(page));
         hardened_free_large(front->cache, block, page);
         return;
     }

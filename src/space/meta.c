@@ -17,15 +17,15 @@ void meta_start(struct os_range zone)
     meta.next = meta.zone_end;
 }
 
-/* Opens the zone down to there, and ahead of need when that is possible. False: no memory. Under
- * the lock. */
-static bool open_down_to(char *wanted)
+/* Opens the zone down to there, and ahead of need when that is possible. Not `may_pass`: only as far
+ * as the hard limit allows. False: no memory. Under the lock. */
+static bool open_down_to(char *wanted, bool may_pass)
 {
     size_t room = (size_t)(meta.open_base - meta.zone_base), least, bytes;
 
     if (wanted >= meta.open_base) return true;
     least = round_up((size_t)(meta.open_base - wanted), os_page_bytes());
-    if (least > room || !commit_allows(least)) return false;
+    if (least > room || (!may_pass && !commit_allows(least))) return false;
     bytes = max_size(META_OPEN_BYTES, (size_t)(meta.zone_end - meta.open_base) / 8);
     bytes = min_size(max_size(least, round_up(bytes, os_page_bytes())), room);
     if (!commit_allows(bytes)) bytes = least;
@@ -44,7 +44,7 @@ bool meta_open_ahead(size_t bytes)
     bool open;
 
     lock_take(&meta.lock);
-    open = open_down_to(meta.zone_end - wanted);
+    open = open_down_to(meta.zone_end - wanted, false);
     lock_give(&meta.lock);
     return open;
 }
@@ -57,7 +57,7 @@ bool meta_hold_back(size_t bytes)
     lock_take(&meta.lock);
     base = round_down((uintptr_t)meta.next - bytes, os_page_bytes());
     end = round_up((uintptr_t)meta.next, os_page_bytes());
-    held = bytes <= (size_t)(meta.next - meta.zone_base) && open_down_to((char *)base)
+    held = bytes <= (size_t)(meta.next - meta.zone_base) && open_down_to((char *)base, false)
         && (bytes == 0 || os_touch((struct os_range){ (char *)base, end - base }));
     if (held) meta.held_back_bytes = bytes;
     lock_give(&meta.lock);
@@ -76,14 +76,14 @@ static bool hold_below(char *record)
 }
 
 /* NULL: no memory. Under the lock. */
-static char *cut_record(size_t bytes)
+static char *cut_record(size_t bytes, bool may_pass)
 {
     char *record = meta.next - bytes;
 
     if (is_aligned(bytes, os_page_bytes()))
         record = (char *)round_down((uintptr_t)record, os_page_bytes());
     if ((size_t)(record - meta.zone_base) < meta.held_back_bytes
-        || !open_down_to(record - meta.held_back_bytes) || !hold_below(record))
+        || !open_down_to(record - meta.held_back_bytes, may_pass) || !hold_below(record))
         return NULL;
     meta.next = record;
     return record;
@@ -91,7 +91,7 @@ static char *cut_record(size_t bytes)
 
 /* A list of unused records runs through their first words. One that is taken again counts again, so
  * that it asks as new ones do. */
-void *meta_take(size_t bytes)
+static void *take_meta_record(size_t bytes, bool may_pass)
 {
     char *record = NULL;
     bool is_used = false;
@@ -99,17 +99,21 @@ void *meta_take(size_t bytes)
     check(bytes > 0 && bytes <= META_RECORD_BYTES_MAX);
     bytes = round_up(bytes, META_UNIT_BYTES);
     lock_take(&meta.lock);
-    if (commit_allows(bytes)) {
+    if (may_pass || commit_allows(bytes)) {
         record = meta.unused[bytes / META_UNIT_BYTES];
         is_used = record != NULL;
         if (is_used) meta.unused[bytes / META_UNIT_BYTES] = *(void **)record;
-        else record = cut_record(bytes);
+        else record = cut_record(bytes, may_pass);
     }
     if (record != NULL) RELAXED_STORE(commit.record_bytes, commit.record_bytes + bytes);
     lock_give(&meta.lock);
     if (is_used) __builtin_memset(record, 0, bytes);
     return record;
 }
+
+void *meta_take(size_t bytes) { return take_meta_record(bytes, false); }
+
+void *meta_take_past_limit(size_t bytes) { return take_meta_record(bytes, true); }
 
 void meta_give(void *record, size_t bytes)
 {

@@ -402,18 +402,18 @@ _Static_assert(sizeof(struct snapshot) <= META_RECORD_BYTES_MAX, "a record");
 /* Arena 0 also has what is nobody's, and so a place before it is made. */
 static unsigned room_end(void) { return (unsigned)max_size(arenas_end(), 1); }
 
-/* A record for the numbers of each arena, all 0. False: no memory, and the old numbers stay. */
+/* A record for the numbers of each arena, all 0. No hard limit refuses them. False: no memory, and the old numbers stay. */
 static bool room_ready(void)
 {
     unsigned end = room_end();
 
-    if (room.numbers == NULL) room.numbers = meta_take(sizeof *room.numbers);
+    if (room.numbers == NULL) room.numbers = meta_take_past_limit(sizeof *room.numbers);
     if (room.numbers == NULL) return false;
     for (unsigned index = 0; index < end; index++) {
         struct snapshot_arena **place = &room.arenas[index];
 
         if (*place == NULL && (index == 0 || RELAXED_LOAD(arenas[index]) != NULL)) {
-            *place = meta_take(sizeof **place);
+            *place = meta_take_past_limit(sizeof **place);
             if (*place == NULL) return false;
         }
     }
@@ -473,7 +473,7 @@ const struct snapshot_arena *snapshot_past(void)
 {
     check(lock_is_mine(&control_lock));
     if (RELAXED_LOAD(past_arenas.count) == 0) return NULL;
-    if (room.past == NULL) room.past = meta_take(sizeof *room.past);
+    if (room.past == NULL) room.past = meta_take_past_limit(sizeof *room.past);
     if (room.past == NULL) return NULL;
     *room.past = (struct snapshot_arena){ .threads = 0 };
     lock_take(&making_lock);

@@ -5,6 +5,7 @@
 
 #include "hardened.h"
 #include "holes.h"
+#include "hooks.h"
 
 #include <jemalloc/jemalloc.h>
 
@@ -49,6 +50,157 @@ static void what_is_due_is_sampled(void **state)
     }
     assert_in_range(sampled, 539 - 6 * 23, 539 + 6 * 23);
     prairie_check_all();
+}
+
+/* ---- blocks without marks are wiped as others are ---- */
+
+static const size_t unmarked_sizes[] = { 24, 3000, 14000, 20000, LARGE, 3 * LARGE };
+
+static void sample_all_and_harden(void)
+{
+    options_parse("lg_prof_sample:0", "test");
+    prairie_free(prairie_malloc(1));
+    assert_true(profile_start());
+    harden();
+}
+
+/* All usable bytes read as zero, and do so again when it is freed. */
+static void use_and_free(char *pointer, size_t size)
+{
+    size_t bytes = prairie_usable_size(pointer);
+
+    assert_true(bytes >= size);
+    assert_true(all_bytes_are(pointer, 0, bytes));
+    memset(pointer, 0xff, bytes);
+    prairie_free(pointer);
+    assert_true(all_bytes_are(pointer, 0, bytes));
+}
+
+static void what_is_sampled_is_wiped(void **state)
+{
+    uint32_t page;
+
+    (void)state;
+    sample_all_and_harden();
+    for (unsigned round = 0; round < 3; round++)
+        for (unsigned i = 0; i < ARRAY_COUNT(unmarked_sizes); i++) {
+            block = prairie_malloc(unmarked_sizes[i]);
+            assert_int_equal(pointer_kind(block, &page), POINTER_SAMPLED);
+            use_and_free(block, unmarked_sizes[i]);
+        }
+    prairie_check_all();
+}
+
+/* Pages from before read as anything. */
+static void a_sampled_block_is_cleared_when_it_is_taken(void **state)
+{
+    char *before[20];
+
+    (void)state;
+    for (unsigned i = 0; i < ARRAY_COUNT(before); i++) {
+        before[i] = prairie_malloc(20000);
+        memset(before[i], 0xff, 20000);
+    }
+    for (unsigned i = 0; i < ARRAY_COUNT(before); i++) prairie_free(before[i]);
+    sample_all_and_harden();
+    for (unsigned i = 0; i < ARRAY_COUNT(before); i++) use_and_free(prairie_malloc(14000), 14000);
+}
+
+static void use_and_free_in(const struct arena *arena)
+{
+    int flags = MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE;
+
+    for (unsigned i = 0; i < ARRAY_COUNT(unmarked_sizes); i++) {
+        block = prairie_mallocx(unmarked_sizes[i], flags);
+        assert_non_null(block);
+        use_and_free(block, unmarked_sizes[i]);
+    }
+}
+
+static void blocks_of_arenas_are_wiped(void **state)
+{
+    struct arena *arena;
+
+    (void)state;
+    harden();
+    prairie_free(taken(1));
+    arena = arena_create();
+    assert_non_null(arena);
+    use_and_free_in(arena);
+    use_and_free_in(hooked_arena());
+    prairie_check_all();
+}
+
+static void sampled_blocks_of_arenas_are_wiped(void **state)
+{
+    struct arena *arena;
+
+    (void)state;
+    sample_all_and_harden();
+    arena = arena_create();
+    assert_non_null(arena);
+    use_and_free_in(arena);
+    use_and_free_in(hooked_arena());
+    prairie_check_all();
+}
+
+/* What it loses, where it is or by moving, is wiped; what it gains reads as zero. */
+static void resize_in(struct arena *arena, size_t from, size_t to)
+{
+    size_t old_bytes, bytes;
+    char *moved;
+
+    block = prairie_mallocx(from, MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE);
+    assert_non_null(block);
+    old_bytes = prairie_usable_size(block);
+    memset(block, 0xff, old_bytes);
+    moved = prairie_realloc(block, to);
+    assert_non_null(moved);
+    bytes = prairie_usable_size(moved);
+    assert_true(all_bytes_are(moved, 0xff, min_size(from, to)));
+    if (bytes > old_bytes) assert_true(all_bytes_are(moved + old_bytes, 0, bytes - old_bytes));
+    if (moved != block) assert_true(all_bytes_are(block, 0, old_bytes));
+    else if (bytes < old_bytes) assert_true(all_bytes_are(block + bytes, 0, old_bytes - bytes));
+    prairie_free(moved);
+    assert_true(all_bytes_are(moved, 0, bytes));
+}
+
+static void what_an_unmarked_block_loses_is_wiped(void **state)
+{
+    struct arena *arenas_here[2];
+
+    (void)state;
+    harden();
+    prairie_free(taken(1));
+    arenas_here[0] = arena_create();
+    arenas_here[1] = hooked_arena();
+    for (unsigned i = 0; i < ARRAY_COUNT(arenas_here); i++) {
+        assert_non_null(arenas_here[i]);
+        resize_in(arenas_here[i], 3 * LARGE, LARGE);
+        resize_in(arenas_here[i], 3 * LARGE, 100);
+        resize_in(arenas_here[i], LARGE, 3 * LARGE);
+        resize_in(arenas_here[i], 20000, 2 * REMAP_BYTES_MIN);
+    }
+    prairie_check_all();
+}
+
+/* Hooks may say that it stays as long as it is: nothing is lost then. */
+static void a_block_of_hooks_keeps_what_it_does_not_lose(void **state)
+{
+    struct arena *arena;
+    size_t bytes;
+
+    (void)state;
+    harden();
+    prairie_free(taken(1));
+    arena = hooked_arena();
+    block = prairie_mallocx(3 * LARGE, MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE);
+    assert_non_null(block);
+    bytes = prairie_usable_size(block);
+    memset(block, 0xff, bytes);
+    assert_int_equal(prairie_xallocx(block, LARGE, 0, 0), bytes);
+    assert_true(all_bytes_are(block, 0xff, bytes));
+    prairie_free(block);
 }
 
 /* Small ones, large ones with room for a mark, and those that fill their pages. What they gain, too. */
@@ -119,7 +271,7 @@ static void blocks_from_before_are_counted_when_they_go(void **state)
     prairie_free(large);
     assert_int_equal(counting->deallocated, bytes + large_bytes_before);
     marked = taken(LARGE);
-    assert_int_equal(counting->allocated, large_bytes(page_at(marked)));
+    assert_int_equal(counting->allocated, LARGE);
     prairie_free(marked);
     assert_int_equal(counting->deallocated, bytes + large_bytes_before + counting->allocated);
 }
@@ -398,7 +550,7 @@ static void totals_begin_when_the_program_asks(void **state)
     assert_int_equal(totals->allocated, 0);
     assert_int_equal(totals->deallocated, 0);
     block = taken(100);
-    assert_in_range(totals->allocated, 100 + HARDENED_MARK_BYTES, 200);
+    assert_int_equal(totals->allocated, 100);
     prairie_free(block);
     assert_int_equal(totals->deallocated, totals->allocated);
     prairie_free(before);
@@ -406,6 +558,81 @@ static void totals_begin_when_the_program_asks(void **state)
     assert_ptr_equal(prairie_thread_totals(), totals);
     assert_true(totals->allocated != 0);
     assert_int_equal(counting_peak(counting), totals->allocated);
+}
+
+/* What the thread takes and gives from now on, and nothing else. */
+static const struct prairie_thread_totals *told;
+static struct prairie_thread_totals expected;
+
+static void expect_totals(uint64_t taken_bytes, uint64_t given_bytes)
+{
+    expected.allocated += taken_bytes;
+    expected.deallocated += given_bytes;
+    assert_int_equal(told->allocated, expected.allocated);
+    assert_int_equal(told->deallocated, expected.deallocated);
+}
+
+/* In place or not. */
+static char *resize_counted(char *pointer, size_t size)
+{
+    size_t old_bytes = prairie_usable_size(pointer), bytes;
+    char *moved = prairie_realloc(pointer, size);
+
+    assert_non_null(moved);
+    bytes = prairie_usable_size(moved);
+    if (bytes == old_bytes) expected = *told;
+    else expect_totals(bytes, old_bytes);
+    return moved;
+}
+
+static void take_and_give_counted(size_t size)
+{
+    for (unsigned way = 0; way < 4; way++) {
+        void *pointer = way == 0 ? prairie_malloc(size)
+                      : way == 1 ? prairie_calloc(1, size)
+                      : way == 2 ? prairie_aligned_alloc(4096, size)
+                                 : prairie_mallocx(size, MALLOCX_ALIGN(64));
+        size_t bytes = prairie_usable_size(pointer);
+
+        expect_totals(bytes, 0);
+        pointer = resize_counted(pointer, size + 1);
+        pointer = resize_counted(pointer, size + size / 2 + 3);
+        pointer = resize_counted(pointer, size);
+        bytes = prairie_usable_size(pointer);
+        if (way % 2 == 0) prairie_free(pointer);
+        else prairie_sdallocx(pointer, size, 0);
+        expect_totals(0, bytes);
+    }
+}
+
+static void count_all_sizes(void)
+{
+    told = prairie_thread_totals();
+    assert_non_null(told);
+    expected = *told;
+    for (unsigned round = 0; round < 3; round++)
+        for (size_t size = 1; size < 10 * MiB; size += 1 + size / 3) take_and_give_counted(size);
+}
+
+static void totals_are_usable_bytes(void **state)
+{
+    (void)state;
+    harden();
+    count_all_sizes();
+    assert_true(thread_cache_off());
+    count_all_sizes();
+    prairie_check_all();
+}
+
+static void totals_of_samples_are_usable_bytes(void **state)
+{
+    (void)state;
+    options_parse("lg_prof_sample:10", "test");
+    prairie_free(prairie_malloc(1));
+    assert_true(profile_start());
+    harden();
+    count_all_sizes();
+    prairie_check_all();
 }
 
 static void totals_that_the_program_reads_go_on(void **state)
@@ -493,13 +720,19 @@ static void pages_between_blocks_come_back_as_zeros(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(what_is_to_be_zero_is), UNIT_TEST(junk_is_what_a_block_begins_with),
+          UNIT_TEST(what_is_sampled_is_wiped),
+          UNIT_TEST(a_sampled_block_is_cleared_when_it_is_taken),
+          UNIT_TEST(blocks_of_arenas_are_wiped), UNIT_TEST(sampled_blocks_of_arenas_are_wiped),
+          UNIT_TEST(what_an_unmarked_block_loses_is_wiped),
+          UNIT_TEST(a_block_of_hooks_keeps_what_it_does_not_lose),
           UNIT_TEST(blocks_from_before_grow_to_what_is_asked_for),
           UNIT_TEST(blocks_from_before_go_home_for_good),
           UNIT_TEST(blocks_from_before_are_counted_when_they_go),
           UNIT_TEST(manual_arenas_are_hardened_too),
           UNIT_TEST(no_pages_move_over_those_of_an_arena),
           UNIT_TEST(what_a_moved_block_gains_is_junk), UNIT_TEST(a_bound_thread_is_free_to_choose),
-          UNIT_TEST(totals_begin_when_the_program_asks),
+          UNIT_TEST(totals_begin_when_the_program_asks), UNIT_TEST(totals_are_usable_bytes),
+          UNIT_TEST(totals_of_samples_are_usable_bytes),
           UNIT_TEST(totals_that_the_program_reads_go_on), UNIT_TEST(a_cache_that_was_off_stays_off),
           UNIT_TEST(an_explicit_cache_from_before_still_serves),
           UNIT_TEST(without_a_cache_blocks_go_straight_home),

@@ -199,6 +199,30 @@ static void a_given_record_counts_again(void **state)
     commit.limit_bytes = SIZE_MAX;
 }
 
+/* What was given before as well as what must be opened first; the kernel may still refuse. */
+static void some_records_pass_the_limit(void **state)
+{
+    void *given;
+
+    (void)state;
+    start_zone();
+    given = meta_take(256);
+    assert_non_null(given);
+    meta_give(given, 256);
+    commit.limit_bytes = commit_taken_bytes();
+    assert_null(meta_take(256));
+    assert_ptr_equal(meta_take_past_limit(256), given);
+    assert_int_equal(commit_taken_bytes(), commit.limit_bytes + 256);
+    for (size_t bytes = 0; bytes < 4 * META_OPEN_BYTES; bytes += META_RECORD_BYTES_MAX)
+        assert_non_null(meta_take_past_limit(META_RECORD_BYTES_MAX));
+    assert_null(meta_take(256));
+    fake_fail_kind(FAKE_COMMIT, true);
+    while (meta_take_past_limit(META_RECORD_BYTES_MAX) != NULL) {}
+    fake_fail_kind(FAKE_COMMIT, false);
+    assert_non_null(meta_take_past_limit(META_RECORD_BYTES_MAX));
+    commit.limit_bytes = SIZE_MAX;
+}
+
 static void larger_pages_open_whole(void **state)
 {
     (void)state;
@@ -270,5 +294,6 @@ UNIT_MAIN(UNIT_TEST(records_are_zero_aligned_and_apart), UNIT_TEST(numbers_name_
           UNIT_TEST(the_zone_opens_as_it_is_used), UNIT_TEST(a_full_zone_refuses_and_goes_on),
           UNIT_TEST(refused_memory_leaves_the_zone_as_it_was),
           UNIT_TEST(a_refused_step_is_tried_smaller), UNIT_TEST(what_is_opened_ahead_is_there),
-          UNIT_TEST(a_given_record_counts_again), UNIT_TEST(larger_pages_open_whole),
-          UNIT_TEST(random_records_never_overlap), UNIT_TEST(absurd_sizes_abort))
+          UNIT_TEST(a_given_record_counts_again), UNIT_TEST(some_records_pass_the_limit),
+          UNIT_TEST(larger_pages_open_whole), UNIT_TEST(random_records_never_overlap),
+          UNIT_TEST(absurd_sizes_abort))

@@ -445,7 +445,63 @@ static void without_memory_nothing_is_said(void **state)
     assert_string_not_equal(printed(""), "");
 }
 
-UNIT_MAIN(UNIT_TEST(each_letter_leaves_its_sections_out), UNIT_TEST(the_sections_are_in_order),
+static uint64_t allocated_now(void)
+{
+    struct prairie_stats stats = { .struct_bytes = sizeof stats };
+
+    assert_true(prairie_stats_read(&stats));
+    return stats.allocated;
+}
+
+static void expect_sums(const char *text)
+{
+    char line[64];
+
+    assert_true(snprintf(line, sizeof line,
+                         "\nAllocated: %llu, active: ", (unsigned long long)allocated_now())
+                > 0);
+    assert_non_null(strstr(text, line));
+    assert_non_null(strstr(text, "\nMerged arenas stats:\n"));
+    assert_non_null(strstr(text, "--- End jemalloc statistics ---\n"));
+}
+
+/* Nobody has asked before. */
+static void at_the_hard_limit_all_of_it_is_printed(void **state)
+{
+    uint64_t epoch = 1;
+
+    (void)state;
+    start_with_two_arenas();
+    assert_non_null(prairie_malloc(70000));
+    commit.limit_bytes = commit_taken_bytes();
+    assert_int_equal(control_by_name("epoch", NULL, NULL, &epoch, sizeof epoch), 0);
+    expect_sums(printed(""));
+    assert_non_null(strstr(print.text, "\narenas[0]:\n"));
+    assert_non_null(strstr(print.text, "\narenas[1]:\n"));
+    (void)printed_json("J");
+    assert_null(meta_take(META_UNIT_BYTES)); /* the limit holds for all else */
+    commit.limit_bytes = SIZE_MAX;
+    prairie_check_all();
+}
+
+/* The kernel refuses even the records of a snapshot. */
+static void without_records_the_sums_are_printed(void **state)
+{
+    (void)state;
+    start_with_two_arenas();
+    assert_non_null(prairie_malloc(70000));
+    fake_fail_kind(FAKE_COMMIT, true);
+    while (meta_take(META_RECORD_BYTES_MAX) != NULL || meta_take(META_UNIT_BYTES) != NULL) {}
+    expect_sums(printed(""));
+    assert_null(strstr(print.text, "\narenas[0]:\n"));
+    (void)printed_json("J");
+    fake_fail_kind(FAKE_COMMIT, false);
+    assert_non_null(strstr(printed(""), "\narenas[0]:\n"));
+}
+
+UNIT_MAIN(UNIT_TEST(at_the_hard_limit_all_of_it_is_printed),
+          UNIT_TEST(without_records_the_sums_are_printed),
+          UNIT_TEST(each_letter_leaves_its_sections_out), UNIT_TEST(the_sections_are_in_order),
           UNIT_TEST(one_arena_is_not_merged), UNIT_TEST(all_letters_leave_the_sums),
           UNIT_TEST(the_sums_are_those_of_the_heap), UNIT_TEST(the_text_says_the_same),
           UNIT_TEST(the_lists_count_what_is_there), UNIT_TEST(the_lists_of_the_text_have_gaps),

@@ -28,6 +28,29 @@ static void expect_counted(const struct prairie_thread_totals *totals)
     }
 }
 
+/* From pages to a class that has as many bytes, and within them. */
+static void a_realloc_that_moves_is_both(void **state)
+{
+    const struct prairie_thread_totals *totals = prairie_thread_totals();
+    struct prairie_thread_totals before;
+    char *block = prairie_aligned_alloc(2 * os_page_bytes(), 3000), *moved;
+    size_t bytes = prairie_usable_size(block);
+
+    (void)state;
+    assert_non_null(totals);
+    before = *totals;
+    moved = prairie_realloc(block, bytes);
+    assert_int_equal(prairie_usable_size(moved), bytes);
+    assert_ptr_not_equal(moved, block);
+    assert_int_equal(totals->allocated - before.allocated, bytes);
+    assert_int_equal(totals->deallocated - before.deallocated, bytes);
+    before = *totals;
+    assert_ptr_equal(prairie_realloc(moved, bytes - 1), moved);
+    assert_int_equal(totals->allocated, before.allocated);
+    assert_int_equal(totals->deallocated, before.deallocated);
+    prairie_free(moved);
+}
+
 static void *count_much(void *totals)
 {
     *(const struct prairie_thread_totals **)totals = prairie_thread_totals();
@@ -213,7 +236,8 @@ static void sampling_goes_on_through_it_all(void **state)
     prairie_check_all();
 }
 
-UNIT_MAIN(UNIT_TEST(totals_outlive_the_cache), UNIT_TEST(without_a_question_the_front_goes),
+UNIT_MAIN(UNIT_TEST(a_realloc_that_moves_is_both), UNIT_TEST(totals_outlive_the_cache),
+          UNIT_TEST(without_a_question_the_front_goes),
           UNIT_TEST(the_first_question_without_a_cache),
           UNIT_TEST(records_are_as_new_for_the_next_thread),
           UNIT_TEST(without_memory_the_cache_stays), UNIT_TEST(without_memory_no_thread_begins),

@@ -269,6 +269,7 @@
 #define hardened_check_bytes prairie_own_hardened_check_bytes
 #define hardened_check_door prairie_own_hardened_check_door
 #define hardened_check_small prairie_own_hardened_check_small
+#define hardened_count_in_place prairie_own_hardened_count_in_place
 #define hardened_free prairie_own_hardened_free
 #define hardened_free_any prairie_own_hardened_free_any
 #define hardened_free_large prairie_own_hardened_free_large
@@ -290,6 +291,7 @@
 #define hardened_start prairie_own_hardened_start
 #define hardened_take prairie_own_hardened_take
 #define hardened_take_waiting prairie_own_hardened_take_waiting
+#define hardened_wipe_from prairie_own_hardened_wipe_from
 #define hardening prairie_own_hardening
 #define heap_attach prairie_own_heap_attach
 #define heap_audit prairie_own_heap_audit
@@ -326,6 +328,7 @@
 #define large_cache_take_below prairie_own_large_cache_take_below
 #define large_cache_takes_before prairie_own_large_cache_takes_before
 #define large_clear prairie_own_large_clear
+#define large_drop_contents prairie_own_large_drop_contents
 #define large_give prairie_own_large_give
 #define large_lease prairie_own_large_lease
 #define large_lease_once prairie_own_large_lease_once
@@ -397,6 +400,7 @@
 #define meta_open_ahead prairie_own_meta_open_ahead
 #define meta_start prairie_own_meta_start
 #define meta_take prairie_own_meta_take
+#define meta_take_past_limit prairie_own_meta_take_past_limit
 #define misuse_abort prairie_own_misuse_abort
 #define misuse_check prairie_own_misuse_check
 #define misuse_check_aligned_size prairie_own_misuse_check_aligned_size
