@@ -89,6 +89,19 @@ for name in prairie prairie-static jemalloc; do
     LD_LIBRARY_PATH="$lies:$lies/prairie" "$scratch/with_space" >"$scratch/log" || { echo "$name.pc in a folder with a space"; exit 1; }
 done
 
+# What SECURITY.md says of shadow stacks: neither the library is marked for them, nor what has it in it.
+if [ "$(uname -m)" = x86_64 ]; then
+    marked() { readelf -nW "$1" | grep 'x86 feature:.*SHSTK' >/dev/null; }
+    echo 'int x;' >"$scratch/x.c"
+    for way in alone inside; do
+        with=()
+        [ $way = alone ] || with=(-Wl,--undefined=malloc "$library/libprairie.a")
+        quietly "$compiler" -fcf-protection -nostdlib -shared -fPIC "$scratch/x.c" -o "$scratch/$way.so" "${with[@]}"
+    done
+    ! marked "$library/libprairie.so" && marked "$scratch/alone.so" && ! marked "$scratch/inside.so" ||
+        { echo "SECURITY.md says something else of shadow stacks"; exit 1; }
+fi
+
 # Folders that are absolute, in the prefix and out of it: where they are is told from where the .pc file is.
 quietly cmake -S "$here/../.." -B "$scratch/absolute" -DCMAKE_C_COMPILER="$compiler" -DCMAKE_INSTALL_PREFIX=/some/where \
     -DCMAKE_INSTALL_LIBDIR=/some/where/lib64 -DCMAKE_INSTALL_INCLUDEDIR=/else/where/include
