@@ -89,12 +89,14 @@ function(prairie_choice definitions_out flags_out check tiny sanitize page_heaps
     elseif(sanitize STREQUAL "address")
         list(APPEND definitions PRAIRIE_OWN_NAMES)
         list(APPEND flags -fsanitize=address,undefined -fno-sanitize-recover=all)
-    elseif(NOT sanitize STREQUAL "none")
-        message(FATAL_ERROR "PRAIRIE_SANITIZE is none, thread or address, not '${sanitize}'")
     endif()
     set(${definitions_out} ${definitions} PARENT_SCOPE)
     set(${flags_out} ${flags} PARENT_SCOPE)
 endfunction()
+
+if(NOT CMAKE_OBJCOPY)
+    message(WARNING "no objcopy: functions of libprairie.a that are its own may clash with those of a program")
+endif()
 
 # prairie_library(<suffix> <folder> [CHECK n] [TINY bool] [SANITIZE kind] [PAGE_HEAPS n]
 # [HARDENED n] [COPIES bool])
@@ -200,8 +202,11 @@ endfunction()
 # They are built by the target 'flavours', not by default.
 function(prairie_flavour name)
     prairie_library(-${name} ${PROJECT_BINARY_DIR}/${name} ${ARGN})
-    set_target_properties(prairie_object-${name} prairie_shared-${name} prairie_static-${name}
-                          PROPERTIES EXCLUDE_FROM_ALL ON)
+    foreach(part object early copies shared static)
+        if(TARGET prairie_${part}-${name})
+            set_target_properties(prairie_${part}-${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+        endif()
+    endforeach()
     if(NOT TARGET flavours)
         add_custom_target(flavours DEPENDS prairie_shared prairie_static)
     endif()

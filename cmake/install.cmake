@@ -14,7 +14,7 @@ install(TARGETS prairie_shared prairie_static EXPORT prairie-targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # The same with the option `hardened` on: for preloading, so it is no target of the package. And with checked copies
-# besides, where that was built: `make install` builds it, packages do not carry it.
+# besides, where that was built: `make install` and packages build it.
 foreach(name hardened copies)
     if(TARGET prairie_shared-${name})
         # ldconfig makes libprairie.so a link to whatever has that soname; without one it goes by the file's name.
@@ -25,10 +25,10 @@ foreach(name hardened copies)
     endif()
 endforeach()
 if(TARGET prairie_shared-hardened)
-    set_target_properties(prairie_shared-hardened prairie_object-hardened PROPERTIES EXCLUDE_FROM_ALL OFF)
+    set_target_properties(prairie_shared-hardened prairie_object-hardened prairie_early-hardened PROPERTIES EXCLUDE_FROM_ALL OFF)
 endif()
-# Where another jemalloc's header has its place, ours goes into a folder for those who ask (jemalloc.pc).
-set(PRAIRIE_JEMALLOC_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR} CACHE STRING "folder of jemalloc/jemalloc.h")
+# A jemalloc may have its header in the usual place, so ours lies in a folder for those who ask (jemalloc.pc).
+set(PRAIRIE_JEMALLOC_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR}/prairie/compatible CACHE STRING "folder of jemalloc/jemalloc.h")
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/jemalloc DESTINATION ${PRAIRIE_JEMALLOC_INCLUDEDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/prairie DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")

@@ -5,6 +5,14 @@ set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_PACKAGE_VENDOR "the prairie authors")
 set(CPACK_PACKAGE_CONTACT "the prairie authors")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY ${PROJECT_DESCRIPTION})
+set(CPACK_RPM_PACKAGE_DESCRIPTION "prairie answers malloc and its family, and operator new and delete of C++, for programs that
+are linked with it or have it preloaded:
+
+  LD_PRELOAD=libprairie.so.0 program
+
+Memory that a program no longer uses goes back to the kernel. Programs that were written
+for jemalloc find its functions, options and statistics. Headers, static libraries and what
+CMake and pkg-config need are in this package, too.")
 set(CPACK_PACKAGE_FILE_NAME prairie-${PROJECT_VERSION}-${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR})
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_STRIP_FILES OFF)

@@ -50,25 +50,16 @@ function(prairie_prefixed target prefix quantum folder)
                 $<TARGET_FILE:${target}>)
 endfunction()
 
-set(PRAIRIE_PREFIX "" CACHE STRING "also build a static library whose names have this prefix")
-set(PRAIRIE_QUANTUM 16 CACHE STRING "16; with a prefix also 8, the ladder that jemallocs of servers have")
-set_property(CACHE PRAIRIE_QUANTUM PROPERTY STRINGS 8 16)
-if(NOT PRAIRIE_QUANTUM MATCHES "^(8|16)$")
-    message(FATAL_ERROR "PRAIRIE_QUANTUM is 8 or 16, not ${PRAIRIE_QUANTUM}")
-endif()
-if(PRAIRIE_QUANTUM EQUAL 8 AND PRAIRIE_PREFIX STREQUAL "")
-    message(FATAL_ERROR "PRAIRIE_QUANTUM=8 needs a PRAIRIE_PREFIX: blocks of 24 bytes and some others are "
-                        "aligned to 8 then, and the C library's malloc promises 16")
-endif()
 if(NOT PRAIRIE_PREFIX STREQUAL "")
     if(NOT CMAKE_OBJCOPY)
         message(FATAL_ERROR "PRAIRIE_PREFIX needs objcopy")
     endif()
     prairie_prefixed(prairie_prefixed ${PRAIRIE_PREFIX} ${PRAIRIE_QUANTUM} ${PROJECT_BINARY_DIR})
     if(PRAIRIE_INSTALL)
-        install(TARGETS prairie_prefixed ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+        # By itself with --component prefixed, for those who build nothing else.
+        install(TARGETS prairie_prefixed ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT prefixed)
         # Not where another library's jemalloc.h has its place: -I with this folder.
         install(DIRECTORY ${PROJECT_BINARY_DIR}/prairie_prefixed_include/jemalloc
-                DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${PRAIRIE_PREFIX}prairie)
+                DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${PRAIRIE_PREFIX}prairie COMPONENT prefixed)
     endif()
 endif()

@@ -19,6 +19,7 @@ D10 recipes have their parts, and the figures of bench/results/recipes (dev/make
 D11 a name of src/control/control_list.h stands in a code span of a page of docs/, with N for a number, or in the row of its
     family (`config.`…)
 D12 the manual pages in docs/man are what dev/make_man.py makes of the headers and options
+D13 the table of means in README.md is that of bench/results/README.md
 """
 import re
 import subprocess
@@ -48,6 +49,7 @@ LETTER_ROW = re.compile(r"^\| ([A-Z]) \|[^|]*\| `([^`]+)` \|", re.M)
 FILE_NAME = re.compile(r"[\w./*-]+\.(?:c|h|cpp|cc|py|sh|cmake)")
 OWNED_FILES = re.compile(r"^\| file \| owns \|\n\|---\|---\|\n((?:\|.*\n)+)", re.M)
 C_NAME = re.compile(r"(?:struct |enum |union )?([A-Za-z]\w*_\w*|(?<= )\w+)(?:\(.*\)|\[.*\])?")
+MEANS = re.compile(r"^\| \| time, workloads \|.*\n(?:\|.*\n)+", re.M)
 NAMED_VALUE = re.compile(r"`([A-Z][A-Z0-9_]+)`\s\(([\d,]+(?: [KMGT]iB)?)\)")
 VALUE = r"\s+\\?\s*(?:BY_WORD)?\(*(?:\(?size_t\))?(\d+)u?(?: \* ([KMGT]iB))?"
 
@@ -182,6 +184,12 @@ def check_recipes(root):
 def check_manual(root):
     for problem in check_written(root, "make_man.py"):
         yield Path("docs/man"), "D12: " + problem
+
+
+def check_means(root):
+    found = [MEANS.search((root / page).read_text()) for page in ("README.md", "bench/results/README.md")]
+    if not all(found) or found[0].group() != found[1].group():
+        yield Path("README.md"), "D13: the table of means is not that of bench/results/README.md"
 
 
 def documents(root):
@@ -319,7 +327,7 @@ def main():
     problems = 0
     for check in (check_errors, check_remedies, check_options, check_links, check_invariants, check_spans,
                   check_constants, check_letters, check_names, check_owned_files, check_figures, check_recipes,
-                  check_leaves, check_manual):
+                  check_leaves, check_manual, check_means):
         for where, problem in check(root):
             print(f"{where}: {problem}")
             problems += 1

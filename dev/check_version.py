@@ -25,6 +25,7 @@ SECTION = re.compile(r"^## (\S+)", re.M)
 
 # Files, and patterns that each must find something there.
 REPEATS = {
+    "meson.build": (r"^project\(.*\bversion: '([\d.]+)'",),
     "tool/Cargo.toml": (r'^version = "([\d.]+)"',),
     "tool/prairie-alloc/Cargo.toml": (r'^prairie-sys = \{ version = "([\d.]+)"',),
     "tool/Cargo.lock": tuple(rf'name = "{name}"\nversion = "([\d.]+)"'
@@ -34,7 +35,7 @@ NUMBERS = r"([0-9]+\.[0-9]+\.[0-9]+)"
 FEWER = r"([0-9]+\.[0-9]+(?:\.[0-9]+)?)\b"
 NAMED = re.compile(rf"prairie[_-]malloc[-=]+{FEWER}|\bg?prairie[- ]{NUMBERS}|\bfind_package\(prairie {FEWER}|"
                    rf'\bprairie-(?:alloc|sys) = (?:\{{ version = )?"{FEWER}')
-DERIVES = ("CMakeLists.txt", "CMakePresets.json", "meson.build", "MODULE.bazel", "BUILD.bazel", "Makefile", "cmake/", "dev/",
+DERIVES = ("CMakeLists.txt", "CMakePresets.json", "MODULE.bazel", "BUILD.bazel", "Makefile", "cmake/", "dev/",
            "packaging/", "python/")
 # What was true of an older version stays; tests beside the sources have a version that is none.
 RECORDS = ("CHANGELOG.md", "docs/decisions/", "bench/results/", "lab/results/", "test/abi/", "tool/prairie/src/")

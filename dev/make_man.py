@@ -42,11 +42,14 @@ The headers <prairie/inline.h> and <prairie/prairie.hpp> describe themselves.
 # The system has pages of these names.
 STANDARD = {"malloc", "calloc", "realloc", "free", "aligned_alloc", "posix_memalign", "memalign", "valloc", "pvalloc",
             "malloc_usable_size"}
-SEE_ALSO = {"prairie": "1", "prairie_jemalloc": "3", "prairie_reserve": "3", "prairie.conf": "5", "malloc": "3"}
+SEE_ALSO = [("1", "prairie"), ("3", "malloc"), ("3", "prairie"), ("3", "prairie_jemalloc"), ("3", "prairie_reserve"),
+            ("5", "prairie.conf")]
 
 
 def roff(text):
-    """Words as roff takes them: `code` in bold, links as their words, a line for each sentence."""
+    """Words as roff takes them: `code` in bold, links as their words, a line for each sentence. Brackets around a link say nothing
+    without it."""
+    text = re.sub(r"\s\(\[[^\]]*\]\([^)]*\)\)", "", text)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(text.split())).replace("\\", "\\e")
     text = re.sub(r"`([^`]*)`", r"\\fB\1\\fR", text).replace("-", "\\-")
     text = re.sub(r"(?<=[a-z])\\-(?=[a-z])", "-", text)
@@ -128,9 +131,8 @@ def top(name, section, sentence, names):
             f".Os prairie\n.Sh NAME\n.Nm {listed}\n.Nd {sentence}\n")
 
 
-def see_also(name):
-    others = [f".Xr {other} {section}" for other, section in sorted(SEE_ALSO.items(), key=lambda pair: pair[::-1])
-              if other != name or section == "1"]
+def see_also(*page):
+    others = [f".Xr {name} {section}" for section, name in SEE_ALSO if (section, name) != page]
     return ".Sh SEE ALSO\n" + " ,\n".join(others) + "\n"
 
 
@@ -142,7 +144,7 @@ def header_page(name):
     return "".join([top(name, 3, sentence, [name_of(code) for code in functions]), library,
                     f".Sh SYNOPSIS\n.In {path}\n", *map(synopsis, functions),
                     ".Sh DESCRIPTION\n", paragraphs(head).removeprefix(".Pp\n"), ".Pp\n" + more if more else "",
-                    ".Bl -tag -width Ds\n", *(group_text(*group) for group in groups), ".El\n", see_also(name)])
+                    ".Bl -tag -width Ds\n", *(group_text(*group) for group in groups), ".El\n", see_also("3", name)])
 
 
 def markdown(text):
@@ -180,7 +182,7 @@ def options_page():
              + f".Bl -tag -width Ds\n{lists[mode]}.El\n" for mode in titles]
     return (top("prairie.conf", 5, "options of the prairie memory allocator", [])
             + ".Sh DESCRIPTION\n" + markdown(make_options.HEAD).removeprefix(".Pp\n") + "".join(parts)
-            + markdown(make_options.tail_text(rows)) + see_also("prairie.conf"))
+            + markdown(make_options.tail_text(rows)) + see_also("5", "prairie.conf"))
 
 
 def pages():

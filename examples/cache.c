@@ -221,7 +221,8 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--workers") == 0 && i + 1 < argc) workers = (unsigned)atoi(argv[++i]);
         else return fprintf(stderr, "usage: cache [--seconds N] [--workers N] [--deaf]\n"), 2;
     }
-    if (workers < 1 || workers > WORKERS_MAX) return 2;
+    if (workers < 1 || workers > WORKERS_MAX)
+        return fprintf(stderr, "cache: 1 to %d workers\n", WORKERS_MAX), 2;
     if (!deaf && reserve_cb_register != NULL && reserve_cb_register(drop_entries, NULL))
         fprintf(stderr, "cache: nobody will tell it when memory is short\n");
 

@@ -10,16 +10,20 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 if [ -n "$2" ]; then export PKG_CONFIG_PATH="$2"; fi
 
-# Debian has that one beside the other.
-hardened=
-for file in prairie/libprairie_hardened.so libprairie_hardened.so; do
-    [ ! -e "$library/$file" ] || hardened="$hardened $file"
+# Debian has these in a folder of their own.
+beside=
+for name in libprairie_hardened.so libprairie_copies.so; do
+    found=
+    for file in prairie/$name $name; do
+        [ ! -e "$library/$file" ] || found="$found $file"
+    done
+    case $found in
+        '') echo "use: no $name"; exit 1 ;;
+        ' '*' '*) echo "use: more than one $name:$found"; exit 1 ;;
+    esac
+    beside="$beside$found"
 done
-case $hardened in
-    '') echo "use: no libprairie_hardened.so"; exit 1 ;;
-    ' '*' '*) echo "use: more than one libprairie_hardened.so:$hardened"; exit 1 ;;
-esac
-for file in libprairie.so.0 prairie/libjemalloc.so.2 $hardened; do
+for file in libprairie.so.0 prairie/libjemalloc.so.2 $beside; do
     [ -e "$library/$file" ] || { echo "use: no $file"; exit 1; }
     LD_PRELOAD=$library/$file PRAIRIE_CONF=stats_print:true ls / 2>&1 >/dev/null | grep -q '^prairie:' ||
         { echo "use: $file does not serve"; exit 1; }

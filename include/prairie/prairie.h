@@ -114,6 +114,12 @@ void prairie_stats_print(void);
  * was built with PRAIRIE_OWN_NAMES has it with the control tree only (PRAIRIE_OWN_NAMES=2). */
 bool prairie_stats_metrics(void (*write)(void *context, const char *text), void *context);
 
+/* In C++ a function of a struct's name hides it, for which g++ has a warning. */
+#ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+
 /* Bytes of all blocks that the calling thread took and gave back since it first asked, by their
  * usable sizes; exact after every call. A realloc that moves the block, or changes its usable size,
  * is both. Asking makes each of the thread's calls a little slower from then on, until it ends; who
@@ -123,6 +129,10 @@ struct prairie_thread_totals {
     uint64_t allocated, deallocated;
 };
 const struct prairie_thread_totals *prairie_thread_totals(void);
+
+#ifdef __cplusplus
+#pragma GCC diagnostic pop
+#endif
 
 /* Walks everything prairie knows and aborts with one line when something is broken. Stops all
  * allocation meanwhile; for tests and for suspicion. */

@@ -43,13 +43,14 @@
 #define PRAIRIE_HAS_MEMORY_RESOURCE 0
 #endif
 
-/* Of the control tree; <jemalloc/jemalloc.h> declares them too. */
+/* Of the control tree; <jemalloc/jemalloc.h> declares them too, with the same attribute: to clang
+ * noexcept would be something else. */
 extern "C" {
-int mallctl(const char *name, void *old_value, size_t *old_bytes, void *new_value,
-            size_t new_bytes);
-int mallctlnametomib(const char *name, size_t *path, size_t *path_length);
-int mallctlbymib(const size_t *path, size_t path_length, void *old_value, size_t *old_bytes,
-                 void *new_value, size_t new_bytes);
+__attribute__((nothrow)) int mallctl(const char *name, void *old_value, size_t *old_bytes,
+                                     void *new_value, size_t new_bytes);
+__attribute__((nothrow)) int mallctlnametomib(const char *name, size_t *path, size_t *path_length);
+__attribute__((nothrow)) int mallctlbymib(const size_t *path, size_t path_length, void *old_value,
+                                          size_t *old_bytes, void *new_value, size_t new_bytes);
 }
 
 namespace prairie

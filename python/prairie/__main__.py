@@ -3,7 +3,7 @@
 python -m prairie path                                       the library, for LD_PRELOAD
 
 Options of run:
-    --profile PREFIX     take samples; SIGUSR2 writes PREFIX.PID.N.heap, and so does the end
+    --profile PREFIX     take samples; each SIGUSR2 writes PREFIX.PID.N.heap, and the end PREFIX.PID.end.heap
     --stats              print statistics at the end
     --hardened           hardened mode
     --option KEY:VALUE   any option of prairie (MALLOC_CONF)
@@ -103,6 +103,9 @@ def main():
     arguments = sys.argv[1:]
     if arguments == ["path"]:
         print(_library.library_path())
+        return 0
+    if arguments in (["--help"], ["-h"], ["run", "--help"], ["run", "-h"]):
+        print(__doc__, end="")
         return 0
     if len(arguments) < 2 or arguments.pop(0) != "run":
         return usage()

@@ -30,6 +30,21 @@ try gnu23 "$compiler" -std=c++23
 quietly "$compiler" -std=c++20 -fno-exceptions -fno-rtti -Wall -Wextra -Werror -fsyntax-only -I"$prefix/include" \
     -x c++ "$prefix/include/prairie/prairie.hpp"
 
+# Beside jemalloc's header, in both orders and with all of prairie's, by both compilers.
+for clang in clang++ clang++-16; do
+    command -v $clang >/dev/null || clang=
+    for order in "prairie/prairie.hpp jemalloc/jemalloc.h" "jemalloc/jemalloc.h prairie/prairie.hpp" \
+        "prairie/reserve.h prairie/prairie.hpp jemalloc/jemalloc.h prairie/inline.h prairie/prairie.h"; do
+        # shellcheck disable=SC2086
+        printf '#include <%s>\n' $order >"$scratch/order.cpp"
+        for tried in "$compiler" $clang; do
+            quietly "$tried" -std=c++17 -Wall -Wextra -Wshadow -Werror -fsyntax-only -I"$prefix/include" \
+                -I"$prefix/include/prairie/compatible" "$scratch/order.cpp"
+        done
+    done
+    [ -n "$clang" ] || echo "left out: a clang (dev/setup lint and test bring them)"
+done
+
 # The other library, in the oldest release that has memory resources.
 if command -v clang++-16 >/dev/null && [ -e /usr/lib/llvm-16/include/c++/v1/memory_resource ]; then
     try llvm17 clang++-16 -stdlib=libc++ -std=c++17

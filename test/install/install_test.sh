@@ -71,9 +71,36 @@ expect "archive by path" with_archive "$scratch/with_archive"
 found=$(PKG_CONFIG_PATH=$library/prairie/pkgconfig pkg-config --modversion jemalloc)
 case $found in 5.3.*) ;; *) echo "pkg-config says jemalloc is $found"; exit 1 ;; esac
 # shellcheck disable=SC2046
-quietly "$compiler" -DWITH_JEMALLOC_HEADER "$here/consumer/main.c" -o "$scratch/with_jemalloc" \
+quietly "$compiler" -DWITH_JEMALLOC_HEADER -I"$prefix/include" "$here/consumer/main.c" -o "$scratch/with_jemalloc" \
     $(PKG_CONFIG_PATH=$library/prairie/pkgconfig pkg-config --cflags --libs jemalloc)
 expect "jemalloc.pc" libjemalloc.so.2 env LD_LIBRARY_PATH="$library/prairie" "$scratch/with_jemalloc"
+
+# Its header is only for those who ask: another jemalloc's stays where it is, and is the one that programs find.
+[ -z "$(find "$prefix" -path '*/include/jemalloc*')" ] || { echo "jemalloc's header lies where a jemalloc has its own"; exit 1; }
+
+# All of it in a folder with a space in its name.
+cp -r "$prefix" "$scratch/a folder"
+for name in prairie prairie-static jemalloc; do
+    lies=$scratch/a\ folder${library#"$prefix"}
+    line=$(PKG_CONFIG_PATH=$lies/pkgconfig:$lies/prairie/pkgconfig pkg-config --cflags --libs $name)
+    header=
+    [ $name != jemalloc ] || header="-DWITH_JEMALLOC_HEADER -I'$scratch/a folder/include'"
+    eval "quietly '$compiler' $header '$here/consumer/main.c' -o '$scratch/with_space' $line"
+    LD_LIBRARY_PATH="$lies:$lies/prairie" "$scratch/with_space" >"$scratch/log" || { echo "$name.pc in a folder with a space"; exit 1; }
+done
+
+# What SECURITY.md says of shadow stacks: neither the library is marked for them, nor what has it in it.
+if [ "$(uname -m)" = x86_64 ]; then
+    marked() { readelf -nW "$1" | grep 'x86 feature:.*SHSTK' >/dev/null; }
+    echo 'int x;' >"$scratch/x.c"
+    for way in alone inside; do
+        with=()
+        [ $way = alone ] || with=(-Wl,--undefined=malloc "$library/libprairie.a")
+        quietly "$compiler" -fcf-protection -nostdlib -shared -fPIC "$scratch/x.c" -o "$scratch/$way.so" "${with[@]}"
+    done
+    ! marked "$library/libprairie.so" && marked "$scratch/alone.so" && ! marked "$scratch/inside.so" ||
+        { echo "SECURITY.md says something else of shadow stacks"; exit 1; }
+fi
 
 # Folders that are absolute, in the prefix and out of it: where they are is told from where the .pc file is.
 quietly cmake -S "$here/../.." -B "$scratch/absolute" -DCMAKE_C_COMPILER="$compiler" -DCMAKE_INSTALL_PREFIX=/some/where \
@@ -88,6 +115,8 @@ for wanted in prairie:lib64 prairie-static:lib64 jemalloc:lib64/prairie; do
         value=$(PKG_CONFIG_PATH=$folder:$folder/../prairie/pkgconfig pkg-config --variable=$variable "$name")
         found="$found $(realpath -m "$value")"
     done
-    [ "$found" = " $scratch/tree/some/where/${wanted#*:} $scratch/tree/else/where/include" ] \
+    include=$scratch/tree/else/where/include
+    [ "$name" != jemalloc ] || include=$include/prairie/compatible
+    [ "$found" = " $scratch/tree/some/where/${wanted#*:} $include" ] \
         || { echo "$name.pc of absolute folders says$found"; exit 1; }
 done

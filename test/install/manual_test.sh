@@ -16,6 +16,11 @@ for page in man3/prairie.3 man3/prairie_reserve.3 man3/prairie_jemalloc.3 man5/p
     [ -s "$pages/$page" ] || { echo "$page is not installed"; exit 1; }
     mandoc -Tlint -W warning "$pages/$page"
 done
+# They lead to each other, and a link that a page cannot have leaves no word behind.
+for page in man3/prairie_reserve.3 man3/prairie_jemalloc.3 man5/prairie.conf.5; do
+    grep -qE '^\.Xr prairie 3( ,)?$' "$pages/$page" || { echo "$page does not lead to prairie(3)"; exit 1; }
+done
+if grep -nE '\((which|why|how|servers)\)' "$pages"/man*/prairie*; then echo "words of links without them"; exit 1; fi
 # The alarm works: a page with a list that is not closed is told.
 sed '/^\.El$/d' "$pages/man3/prairie.3" >"$scratch/broken.3"
 if mandoc -Tlint -W warning "$scratch/broken.3" >/dev/null; then echo "a broken page passed"; exit 1; fi

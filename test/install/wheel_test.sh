@@ -23,6 +23,16 @@ venv/bin/python outside.py
 "${CC:-cc}" -O2 -fPIC -shared other_malloc.c -o other_malloc.so
 LD_PRELOAD="$PWD/other_malloc.so $(venv/bin/python -m prairie path)" venv/bin/python outside.py
 venv/bin/python -m prairie run script.py one two
+# Who asks for help gets it; who is wrong gets it as an error.
+for asked in --help -h "run --help"; do
+    # shellcheck disable=SC2086
+    venv/bin/python -m prairie $asked 2>err >out
+    grep -q '^python -m prairie path' out && [ ! -s err ] || { cat out err; exit 1; }
+done
+for wrong in "" frobnicate "run --frobnicate script.py"; do
+    # shellcheck disable=SC2086
+    if venv/bin/python -m prairie $wrong 2>err >out || [ -s out ] || ! grep -q '^python' err; then cat out err; exit 1; fi
+done
 venv/bin/python -m prairie run -c 'import sys, prairie; assert prairie.is_serving() and sys.argv == ["-c", "x"]' x
 # The interpreter's own flags, and a module that others find by its name.
 venv/bin/python -u -X own -m prairie run -c '

@@ -15,6 +15,12 @@ fn main() {
     let library = env::var_os(VARIABLE).map_or(built, PathBuf::from);
     let target =
         PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("libprairie.so");
+    let page = root.join("docs/man/prairie.conf.5");
+    println!(
+        "cargo::rustc-env=PRAIRIE_MANUAL_DATE={}",
+        day_of(&fs::read_to_string(&page).unwrap_or_default())
+    );
+    println!("cargo::rerun-if-changed={}", page.display());
     println!("cargo::rerun-if-env-changed={VARIABLE}");
     // A file that is not there would count as changed each time.
     let watched = library.ancestors().find(|place| place.exists()).unwrap_or(&root);
@@ -25,4 +31,9 @@ fn main() {
     if fs::read(&target).ok().as_ref() != Some(&bytes) {
         fs::write(&target, bytes).expect("OUT_DIR is there to be written");
     }
+}
+
+/// The day that a manual page states, `.Dd November 23, 2026`, as those of the command have it.
+fn day_of(page: &str) -> &str {
+    page.lines().find_map(|line| line.strip_prefix(".Dd ")).unwrap_or_default()
 }

@@ -49,18 +49,28 @@ fn of_verb(command: &Command, verb: &str) -> Result<Command> {
 fn write_all(command: &Command, folder: &Path) -> Result<()> {
     let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set());
     for command in verbs.chain([command]) {
-        manual(command.clone()).generate_to(folder).about(folder.display())?;
+        let file = folder.join(manual(command.clone()).get_filename());
+        fs::write(&file, page(command.clone())?).about(file.display())?;
     }
     Ok(())
 }
 
 fn page(command: Command) -> Result<Vec<u8>> {
     let mut page = Vec::new();
+    let others = if command.get_display_name().is_some_and(|name| name.contains('-')) {
+        ".BR prairie (1),\n.BR prairie.conf (5)\n"
+    } else {
+        ".BR prairie (3),\n.BR prairie.conf (5)\n"
+    };
     manual(command).render(&mut page).about("the manual page")?;
+    page.extend_from_slice(b".SH \"SEE ALSO\"\n");
+    page.extend_from_slice(others.as_bytes());
     Ok(page)
 }
 
-/// A verb has no version of its own.
+/// A verb has no version of its own, and the day is that of the library's pages.
 fn manual(command: Command) -> Man {
-    Man::new(command).source(concat!("prairie ", env!("CARGO_PKG_VERSION")))
+    Man::new(command)
+        .source(concat!("prairie ", env!("CARGO_PKG_VERSION")))
+        .date(env!("PRAIRIE_MANUAL_DATE"))
 }

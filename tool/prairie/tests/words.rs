@@ -118,9 +118,18 @@ fn completions_and_manual_are_made() {
     }
     assert!(!folder.path().join("prairie-help.1").exists());
     let source = concat!("\"prairie ", env!("CARGO_PKG_VERSION"), "\"");
-    for (page, title) in [("prairie.1", "prairie"), ("prairie-run.1", "prairie-run")] {
+    let library = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/man/prairie.conf.5");
+    let library = std::fs::read_to_string(library).unwrap();
+    let day = library.lines().find_map(|line| line.strip_prefix(".Dd ")).unwrap();
+    for (page, title, other) in
+        [("prairie.1", "prairie", "prairie (3)"), ("prairie-run.1", "prairie-run", "prairie (1)")]
+    {
         let page = std::fs::read_to_string(folder.path().join(page)).unwrap();
-        assert!(page.contains(&format!(".TH {title} 1  {source}")), "{page}");
+        assert!(page.contains(&format!(".TH {title} 1 \"{day}\" {source}")), "{page}");
+        assert!(
+            page.ends_with(&format!("\n.SH \"SEE ALSO\"\n.BR {other},\n.BR prairie.conf (5)\n")),
+            "{page}"
+        );
     }
 }
 
