@@ -106,6 +106,7 @@ struct arena {
     size_t active_pages;               /* A2; atomic: programs read it */
     struct extents *extents;           /* of one whose memory the program supplies (extents.h) */
     size_t grow_limit;                 /* that the program set for extents; 0: none */
+    bool has_spare_extents;            /* atomic: two are wholly free, or were (arena_settle) */
     uint32_t threads;                  /* atomic: bound to it */
     uint32_t times_destroyed;          /* atomic */
     uint32_t staggered;                /* of the blocks of manual_large */
