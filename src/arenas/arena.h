@@ -36,7 +36,8 @@ struct magazine_list { /* D1 */
 };
 
 struct depot {
-    struct magazine_list full; /* the oldest first; those that cool behind all others */
+    struct magazine_list full; /* the oldest first; those that cool behind all others, but for what
+                                  drain_oldest leaves of other arenas' blocks */
     void **full_last;          /* the youngest; meaningless while there are none */
     struct magazine_list empty;
     void **opened;         /* a magazine that small ones are filled from; NULL: none */
