@@ -298,7 +298,6 @@ static void harden_mine(struct counting_front *exact)
     struct cache *cache = exact->front.cache;
 
     cache_drain_all(cache);
-    settle_bound(cache);
     unbind(cache);
     cache->arena = NULL;
     if (!cache->is_off) exact->front.kind = FRONT_HARDENED;

@@ -386,6 +386,7 @@ static void *hold_and_hold_less(void *arena)
     return NULL;
 }
 
+/* A few of its blocks hold all extents. */
 static void *end_in_explicit(void *hooked)
 {
     struct arena *arena = hooked, *other = new_arena();
@@ -394,7 +395,8 @@ static void *end_in_explicit(void *hooked)
     int cached = (int)MALLOCX_TCACHE(number), flags = (int)(cached | MALLOCX_ARENA(arena->index));
 
     for (unsigned i = 0; i < HELD; i++) assert_non_null(blocks[i] = prairie_mallocx(3000, flags));
-    for (unsigned i = 0; i < HELD; i++) prairie_dallocx(blocks[i], cached);
+    for (unsigned i = 0; i < HELD; i++)
+        prairie_dallocx(blocks[i], i % (HELD / 8) == 0 ? cached : (int)MALLOCX_TCACHE_NONE);
     flags = (int)(cached | MALLOCX_ARENA(other->index));
     prairie_dallocx(prairie_mallocx(3000, flags), cached);
     expect_two_extents(arena);
