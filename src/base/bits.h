@@ -42,6 +42,15 @@ INLINE uint64_t bits_from(unsigned index) { return index < 64 ? ~(uint64_t)0 << 
 /* A word with the `count` lowest bits set. */
 INLINE uint64_t bits_below(unsigned count) { return ~bits_from(count); }
 
+/* splitmix64's last step: numbers that follow each other become words that look unrelated, and no
+ * two the same. */
+INLINE uint64_t bits_mixed(uint64_t word)
+{
+    word = (word ^ (word >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    word = (word ^ (word >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return word ^ (word >> 31);
+}
+
 /* The bits that are set lie side by side, and there is one. */
 INLINE bool bits_are_neighbours(uint64_t word)
 {

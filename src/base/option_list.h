@@ -220,7 +220,7 @@ OPTION(PROF_FINAL, BOOL, SAMPLER, "prof_final", 0, 0, 1, "", "Dump when the prog
 OPTION(PROF_LEAK, BOOL, SAMPLER, "prof_leak", 0, 0, 1, "",
        "Report leaks when it ends; with it `prof` is true.")
 OPTION(PROF_LEAK_ERROR, BOOL, SAMPLER, "prof_leak_error", 0, 0, 1, "",
-       "Report leaks when it ends, and exit with 1 when there are any.")
+       "Exit with 1 when there are leaks; with it `prof_leak` is true.")
 OPTION(PROF_ACCUM, BOOL, SAMPLER, "prof_accum", 0, 0, 1, "", "Count what was freed, too.")
 OPTION(PROF_BT_MAX, UNSIGNED, SAMPLER_CLIPPED, "prof_bt_max", 128, 1, 128, "",
        "The deepest stack that is recorded.")

@@ -21,15 +21,10 @@ uint64_t sampler_period(void) { return RELAXED_LOAD(period_bytes); }
 uint64_t sampler_taken_bytes(void) { return RELAXED_LOAD(told_bytes); }
 void sampler_set_seed(uint64_t seed) { RELAXED_STORE(next_seed, seed); }
 
-/* splitmix64: every state is followed by one that looks unrelated, so neighbouring seeds do no
- * harm. */
+/* splitmix64: neighbouring seeds do no harm. */
 static uint64_t next_random(uint64_t *state)
 {
-    uint64_t word = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-    word = (word ^ (word >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    word = (word ^ (word >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return word ^ (word >> 31);
+    return bits_mixed(*state += UINT64_C(0x9e3779b97f4a7c15));
 }
 
 /* Of 1 <= x < 2: the series of the inverse hyperbolic tangent, exact to 1e-11 around the root of

@@ -58,13 +58,12 @@ static void print_at_exit(void)
     else malloc_stats_print(NULL, NULL, option_text(OPTION_STATS_PRINT_OPTS));
 }
 
-/* Who asks for leaks need not ask for the profile, which writes no dumps on the way then; as with
- * jemalloc. */
+/* Who asks for an error asks for leaks, and who asks for leaks need not ask for the profile, which
+ * writes no dumps on the way then; as with jemalloc. */
 static void profile_for_leaks(void)
 {
-    bool finds_leaks = option_is_set(OPTION_PROF_LEAK) || option_is_set(OPTION_PROF_LEAK_ERROR);
-
-    if (!finds_leaks || option_is_set(OPTION_PROF)) return;
+    if (option_is_set(OPTION_PROF_LEAK_ERROR)) option_values[OPTION_PROF_LEAK] = true;
+    if (!option_is_set(OPTION_PROF_LEAK) || option_is_set(OPTION_PROF)) return;
     option_values[OPTION_PROF] = true;
     option_values[OPTION_PROF_GDUMP] = false;
     option_values[OPTION_LG_PROF_INTERVAL] = (uint64_t)-1;

@@ -94,10 +94,11 @@ static void print_metric(struct report *report, struct figures *figures,
         figures->of[OF_LOCK] = &all->locks[locks[i].lock];
         print_sample(report, figures, metric, "lock", locks[i].name);
     }
-    /* Classes that were never used are left out. */
+    /* Classes of which there never was a block are left out; those of guarded blocks alone have no
+     * slab. */
     for (unsigned bin = 0; of_classes && bin < BIN_CLASS_COUNT; bin++) {
         figures_at(figures, OF_CLASS, bin);
-        if (figure(figures, CLASS_AT(slabs_opened)) != 0)
+        if (figure(figures, CLASS_AT(taken)) != 0)
             print_sample(report, figures, metric, "size",
                          report_digits(figures->shape.bytes, digits));
     }

@@ -345,7 +345,7 @@ void stats_print_arena(struct report *report, const char *letters, struct figure
     const struct snapshot_arena *arena = figures->of[OF_ARENA];
     bool with_lock = stats_wanted(letters, 'x');
     const struct list lists[] = {
-        { 'b', "bins", COLUMNS(bin_columns), OF_CLASS, BIN_CLASS_COUNT, CLASS_AT(slabs_opened) },
+        { 'b', "bins", COLUMNS(bin_columns), OF_CLASS, BIN_CLASS_COUNT, CLASS_AT(taken) },
         { 'l', "lextents", COLUMNS(large_columns), OF_LARGE_STEP, lextent_count(),
           LARGE_STEP_AT(large) },
         { 'e', "extents", COLUMNS(extent_columns), OF_STEP, step_count(), STEP_AT(free) },

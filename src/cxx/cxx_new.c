@@ -408,9 +408,10 @@ PUBLIC void _ZdlPvRKSt9nothrow_t(void *block, const struct nothrow *nothrow)
     _ZdlPv(block);
 }
 
-/* The alignment says nothing that the address does not. `size` as in given_if_hardened. */
-static void delete_aligned(void *block, size_t size, enum hardened_door door)
+/* `size` as in given_if_hardened; `align` is what its class depends on. */
+static void delete_aligned(void *block, size_t size, size_t align, enum hardened_door door)
 {
+    if (CHECKED && size != SIZE_MAX) misuse_check_aligned_size(block, size, align);
     if (given_if_hardened(thread_word(), block, size, door)) return;
     if (size != SIZE_MAX) hardened_expect_bytes(block, size);
     prairie_free(block);
@@ -418,14 +419,12 @@ static void delete_aligned(void *block, size_t size, enum hardened_door door)
 
 PUBLIC void _ZdlPvSt11align_val_t(void *block, size_t align)
 {
-    (void)align;
-    delete_aligned(block, SIZE_MAX, DOOR_NEW_ALIGNED);
+    delete_aligned(block, SIZE_MAX, align, DOOR_NEW_ALIGNED);
 }
 
 PUBLIC void _ZdaPvSt11align_val_t(void *block, size_t align)
 {
-    (void)align;
-    delete_aligned(block, SIZE_MAX, DOOR_NEW_ARRAY_ALIGNED);
+    delete_aligned(block, SIZE_MAX, align, DOOR_NEW_ARRAY_ALIGNED);
 }
 
 PUBLIC void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align,
@@ -445,14 +444,14 @@ PUBLIC void _ZdaPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align,
 PUBLIC void _ZdlPvmSt11align_val_t(void *block, size_t size, size_t align)
 {
     if (likely(_ZdlPvSt11align_val_t == delete_aligned_ours))
-        delete_aligned(block, size, DOOR_NEW_ALIGNED);
+        delete_aligned(block, size, align, DOOR_NEW_ALIGNED);
     else _ZdlPvSt11align_val_t(block, align);
 }
 
 PUBLIC void _ZdaPvmSt11align_val_t(void *block, size_t size, size_t align)
 {
     if (likely(_ZdaPvSt11align_val_t == delete_array_aligned_ours))
-        delete_aligned(block, size, DOOR_NEW_ARRAY_ALIGNED);
+        delete_aligned(block, size, align, DOOR_NEW_ARRAY_ALIGNED);
     else _ZdaPvSt11align_val_t(block, align);
 }
 

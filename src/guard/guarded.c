@@ -172,13 +172,9 @@ bool guarded_give(const void *block, const struct guarded_trace *given)
 
 static uint32_t callers_hash(const struct guarded_trace *trace)
 {
-    uint64_t hash = 0;
+    unsigned depth = trace->depth < SITE_CALLERS ? trace->depth : SITE_CALLERS;
 
-    for (unsigned i = 0; i < SITE_CALLERS && i < trace->depth; i++) {
-        hash = (hash ^ trace->return_address[i]) * UINT64_C(0x9fb21c651e98df25);
-        hash ^= hash >> 29;
-    }
-    return (uint32_t)hash;
+    return (uint32_t)stack_hash(0, trace->return_address, depth);
 }
 
 static bool site_has_enough(uint32_t site)

@@ -139,11 +139,11 @@ static NOINLINE void free_sized_other(void *block, size_t size)
 }
 
 /* Beyond the table every size lies within a quarter of its class. */
-static NOINLINE void free_sized_beyond_table(void *block, size_t size)
+void free_sized_beyond_table(void *block, size_t size)
 {
     size_t bytes = bytes_of_offset(class_map_at(block));
 
-    if (bytes == 0) hardened_expect_bytes(block, size);
+    if (bytes == 0) misuse_check_told_beyond(block, size);
     else if (unlikely(!is_resized_from(size, bytes))) misuse_wrong_size(block);
     prairie_free(block);
 }
@@ -169,7 +169,9 @@ void free_sized_overflow(struct front *front, void *block, size_t size)
         RELAXED_STORE(sized_frees_left, left - 1);
         if (unlikely(left == 1)) return free_sized_unwatched(block, size);
     }
-    if (unlikely(!front_put(front, offset, block))) free_missed(front, block);
+    if (likely(front_put(front, offset, block))) return;
+    if (unlikely(offset == 0)) free_sized_other(block, size); /* only size 0 has none */
+    else free_missed(front, block);
 }
 
 /* The size names the class, so the map need not be read. A NULL goes into the magazine like a
@@ -196,7 +198,7 @@ PUBLIC void prairie_free_aligned_sized(void *block, size_t align, size_t size)
 {
     struct front *front = thread_word();
 
-    (void)align;
+    if (CHECKED) misuse_check_aligned_size(block, size, align);
     if (CHECKED) misuse_note_free(block);
     if (likely(front_put(front, class_map_at(block), block))) return;
     hardened_expect_bytes(block, size);

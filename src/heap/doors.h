@@ -37,6 +37,8 @@ NOINLINE void *malloc_miss(size_t size, struct front *front, size_t offset);
 NOINLINE void *malloc_beyond_table(size_t size);
 /* Where the size told that a block goes there is no room. */
 NOINLINE void free_sized_overflow(struct front *front, void *block, size_t size);
+/* The size told is more than TABLE_BYTES_MAX. */
+NOINLINE void free_sized_beyond_table(void *block, size_t size);
 
 /* May a block of this many bytes be what realloc made of a small one for a size beyond the table?
  */

@@ -14,6 +14,7 @@
 #include "sampled.h"
 
 #include "../cache/explicit_cache.h"
+#include "../guard/guarded.h"
 #include "../os/os.h"
 
 /* The size whose class serves a request aligned like that, as class_of_aligned finds it, where a
@@ -147,8 +148,12 @@ PUBLIC void prairie_sdallocx(void *block, size_t size, int flags)
     struct front *front;
 
     if (CHECKED) misuse_check_told(block, size, prairie_nallocx(size, flags));
-    if (CHECKED || unlikely(flags != 0) || unlikely(size > TABLE_BYTES_MAX)) {
+    if (CHECKED || unlikely(flags != 0)) {
         sdallocx_flagged(block, size, (unsigned)flags);
+        return;
+    }
+    if (unlikely(size > TABLE_BYTES_MAX)) {
+        free_sized_beyond_table(block, size);
         return;
     }
     front = thread_word();
@@ -229,8 +234,10 @@ PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
     if (unlikely(bytes == 0)) return refuse_memory();
     if (unlikely(block == NULL)) return prairie_mallocx(size, flags);
     old_bytes = prairie_usable_size(block);
-    if (bytes == old_bytes && is_aligned((uintptr_t)block, flags_align((unsigned)flags)))
+    if (bytes == old_bytes && is_aligned((uintptr_t)block, flags_align((unsigned)flags))) {
+        if (unlikely(stray_pool_has(block))) guarded_set_size(block, size);
         return block;
+    }
     resized = may_stay_large(block, size, (unsigned)flags)
                 ? resize_or_move(block, old_bytes, size, (unsigned)flags, FRAME_HERE())
                 : move_flagged(block, old_bytes, size, (unsigned)flags, FRAME_HERE());

@@ -25,12 +25,9 @@ static uint64_t last_ms;      /* atomic: when a block was due last */
 static uint64_t guarded_random(void)
 {
     uint64_t seed = RELAXED_LOAD(random_state) == 0 ? os_wall_ns() ^ (uintptr_t)&seed : 0;
-    uint64_t word =
-        __atomic_add_fetch(&random_state, seed + UINT64_C(0x9e3779b97f4a7c15), __ATOMIC_RELAXED);
 
-    word = (word ^ (word >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    word = (word ^ (word >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return word ^ (word >> 31);
+    return bits_mixed(
+        __atomic_add_fetch(&random_state, seed + UINT64_C(0x9e3779b97f4a7c15), __ATOMIC_RELAXED));
 }
 
 /* The gaps have the mean that was asked for. In a hardened process every block is looked at anyway.

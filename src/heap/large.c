@@ -64,13 +64,15 @@ static COLD void look_before_lease(size_t pages, bool grows)
 
 /* A mapping of its own. NULL: no memory. Limits are counted by the size of the region, which such a
  * block is not part of: they are looked at each time. */
-static NOINLINE void *take_vast(size_t pages, size_t align_pages)
+static NOINLINE void *take_vast(const struct alloc_request *request)
 {
+    size_t pages = request_pages(request);
     void *block;
 
-    if (decay_space_has(RELAXED_LOAD(decay_care_at_bytes))) look_before_lease(pages, false);
-    block = vast_take(pages << space.page_shift, align_pages << space.page_shift);
-    if (block != NULL) shortage_look(0);
+    if (!request->looked && decay_space_has(RELAXED_LOAD(decay_care_at_bytes)))
+        look_before_lease(pages, false);
+    block = vast_take(pages << space.page_shift, request_align_pages(request) << space.page_shift);
+    if (block != NULL && !request->looked) shortage_look(0);
     return block;
 }
 
@@ -109,7 +111,7 @@ static NOINLINE void *lease_owned(struct arena *owner, const struct alloc_reques
     bool is_hooked = RELAXED_LOAD(owner->extents) != NULL, may_try_again;
     struct run run;
 
-    if (!is_hooked) look_when_due(owner->page_heap, pages);
+    if (!is_hooked && !request->looked) look_when_due(owner->page_heap, pages);
     if (pages > space.page_count_max || align_pages > space.page_count_max) return NULL;
     may_try_again = is_hooked || !is_hopeless(pages);
     do run = manual_lease(owner, pages, align_pages);
@@ -133,10 +135,10 @@ static void *lease_shared(const struct alloc_request *request, size_t pages)
     struct run run;
 
     if (unlikely(is_vast)) {
-        void *block = take_vast(pages, align_pages);
+        void *block = take_vast(request);
         if (block != NULL) return block;
     }
-    look_when_due(heap, pages);
+    if (!request->looked) look_when_due(heap, pages);
     run = run_lease_for(pages, align_pages, purpose_of(heap, PAGE_LARGE));
     if (unlikely(run.page == 0) && !request->unhelped && !is_hopeless(pages)) {
         thread_flush();
@@ -147,7 +149,7 @@ static void *lease_shared(const struct alloc_request *request, size_t pages)
         if (request->zero && !run.zero) large_clear(page_address(run.page), bytes);
         return page_address(run.page);
     }
-    return !is_vast && vast_is_refuge(bytes) ? take_vast(pages, align_pages) : NULL;
+    return !is_vast && vast_is_refuge(bytes) ? take_vast(request) : NULL;
 }
 
 /* Which line of its first page a block of so many bytes begins with. What pages can be moved of

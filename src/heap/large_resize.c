@@ -94,6 +94,8 @@ static bool resize_here(uint32_t page, size_t size, bool may_move)
     size_t bytes = large_bytes_for(page, size), spare = spare_after(page, size);
 
     if (bytes == old_bytes) return true; /* and what fence there is stays */
+    if (bytes > old_bytes && decay_limits_are_due(bytes - old_bytes))
+        shortage_look(bytes - old_bytes);
     if (bytes + spare != old_bytes + old_spare && !resize_pages(page, pages_for(bytes), may_move))
         return false;
     set_spare(page, spare);

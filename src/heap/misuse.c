@@ -112,7 +112,46 @@ void free_other(enum pointer_kind kind, void *pointer)
 
 void misuse_wrong_size(const void *pointer)
 {
+    if (stray_pool_has(pointer)) {
+        bool is_told = guarded_tell_misuse("wrong size in sized delete", pointer, FRAME_HERE());
+
+        if (guarded_goes_on()) return;
+        if (is_told) port_abort();
+    }
     fatal_address("wrong size in sized delete", pointer);
+}
+
+/* Of a block that has so many bytes: may it have been asked for with that size, which `wanted`
+ * bytes serve? */
+static bool may_be_of_size(uint32_t page, size_t usable, size_t size, size_t wanted)
+{
+    if (wanted <= SMALL_BYTES_MAX) return usable == wanted || is_resized_from(size, usable);
+    if (page != 0 && is_block_state(page_record(page)->state)) {
+        wanted = large_bytes_for(page, size);
+        /* What hooks refuse to cut stays longer than the program asked for last. */
+        if (usable > wanted && page_is_manual(page)) return true;
+    }
+    return usable == wanted;
+}
+
+static size_t bytes_serving(size_t size)
+{
+    return size <= SMALL_BYTES_MAX ? class_bytes[class_of_size(size)]
+                                   : pages_for(size) << space.page_shift;
+}
+
+void misuse_check_told_beyond(const void *pointer, size_t size)
+{
+    uint32_t page;
+    enum pointer_kind kind;
+    size_t bytes;
+
+    if (pointer == NULL) return;
+    if (unlikely(hardening.is_on)) return hardened_check_bytes(pointer, size);
+    kind = pointer_kind(pointer, &page);
+    bytes = pointer_bytes(kind, pointer, page);
+    if (bytes != 0 && !may_be_of_size(page, bytes, size, bytes_serving(size)))
+        misuse_wrong_size(pointer);
 }
 
 /* What has no bytes is for the free itself to judge, and what was asked for with size 0 may have
@@ -232,7 +271,6 @@ void misuse_note_free(const void *pointer)
 
 void misuse_check_told(const void *pointer, size_t size, size_t wanted)
 {
-    uint32_t page = page_at(pointer);
     size_t usable;
 
     if (pointer == NULL) return;
@@ -240,19 +278,18 @@ void misuse_check_told(const void *pointer, size_t size, size_t wanted)
     if (unlikely(hardening.is_on)) return hardened_expect_bytes(pointer, size);
     if (stray_pool_has(pointer) && stray_class(pointer) == 0) return; /* the free itself says so */
     usable = prairie_usable_size(pointer);
-    if (wanted > SMALL_BYTES_MAX && is_block_state(page_record(page)->state))
-        wanted = large_bytes_for(page, size);
     /* Size 0 has no bytes, or those of the smallest block. */
     if (size == 0 && usable <= max_size(wanted, class_bytes[1])) return;
-    /* What hooks refuse to cut stays longer than the program asked for last. */
-    if (wanted > SMALL_BYTES_MAX && usable > wanted && page_is_manual(page)) return;
-    if (usable != wanted && (wanted > SMALL_BYTES_MAX || !is_resized_from(size, usable)))
-        misuse_wrong_size(pointer);
+    if (!may_be_of_size(page_at(pointer), usable, size, wanted)) misuse_wrong_size(pointer);
 }
 
 void misuse_check_size(const void *pointer, size_t size)
 {
-    misuse_check_told(pointer, size,
-                      size <= SMALL_BYTES_MAX ? class_bytes[class_of_size(size)]
-                                              : pages_for(size) << space.page_shift);
+    misuse_check_told(pointer, size, bytes_serving(size));
+}
+
+void misuse_check_aligned_size(const void *pointer, size_t size, size_t align)
+{
+    if (is_power_of_two(align))
+        misuse_check_told(pointer, size, prairie_nallocx(size, (int)highest_bit(align)));
 }

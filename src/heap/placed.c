@@ -55,5 +55,6 @@ struct arena *arena_of_address(const void *address)
     }
     if (record->class_at != 0) return arenas[slab_record(record->slab)->arena];
     if (record->state == PAGE_MANUAL) return manual_arena_of_page(record);
+    if (page_is_cached(record)) return NULL; /* the program gave it back */
     return is_large_state(record->state) || record->state == PAGE_VAST ? arena_at(0) : NULL;
 }

@@ -45,10 +45,15 @@ static void *take_anywhere(const struct alloc_request *request)
     return arenas_take_one(request->class_index);
 }
 
+/* Who looked at limits here would fill the reserve with what it gave up for the request. */
 static void *serve_once(const struct alloc_request *request)
 {
-    void *block = alloc_once(request);
+    struct alloc_request again = *request;
+    void *block;
 
+    again.looked = true;
+    limits_bar_clean_for(request_bytes(request));
+    block = alloc_once(&again);
     return block != NULL ? block : take_anywhere(request);
 }
 
@@ -234,6 +239,7 @@ void shortage_look(size_t size)
     default:
         if (refill_is_due()) (void)reserve_refill();
     }
+    limits_bar_clean_for(size);
     RELAXED_STORE(shortage.clean_seen, clean);
     look_from(size);
 }
@@ -285,6 +291,7 @@ static bool reserve_as_wanted(void)
     } while (RELAXED_LOAD(shortage.wanted) - 1 != bytes);
     if (!full) (void)tell_low(NULL, bytes, NULL);
     shortage_set_look();
+    if (decay_after_return()) thread_flush(); /* it may have become smaller */
     return full;
 }
 

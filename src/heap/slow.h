@@ -27,6 +27,7 @@ struct alloc_request {
     bool zero;            /* all bytes must read as zero */
     bool uncached;        /* past the thread's cache */
     bool unhelped;        /* nothing is given back for it, and nobody is told; of whole pages */
+    bool looked;          /* limits were looked at for it (shortage_look) */
     struct arena *arena;  /* that the call names; NULL: whichever the cache fills from */
     struct cache *cache;  /* the explicit cache that the call names; NULL: none */
     const void *frame;    /* of the door, for the stack of a sample */

@@ -130,7 +130,8 @@ static uint32_t last_page(uint32_t page, uint32_t touched_last)
 static void check_large(enum use use, const char *at, size_t bytes, uint32_t page)
 {
     size_t open_end = 1 + space.region[0].open_pages;
-    size_t touched = page + (((uintptr_t)at % page_bytes() + bytes - 1) >> space.page_shift);
+    /* Perhaps a page more than it is, but no sum that wraps for the length of a negative number. */
+    size_t touched = page + 1 + ((bytes - 1) >> space.page_shift);
     uint32_t touched_last = (uint32_t)min_size(touched, open_end - 1), last, first;
     const struct page *record;
     const char *block;

@@ -5,7 +5,7 @@
 
 struct huge huge;
 
-/* Open pages from which on huge pages are wanted: so many for each page heap in use, for each
+/* Pages in use or dirty from which on huge pages are wanted: so many for each page heap in use, for each
  * touches its last huge page only in part. */
 static READS_UNLOCKED size_t from_pages(void)
 {
@@ -50,15 +50,16 @@ static void want(struct page_heap *heap, bool wanted)
     os_wish_huge_pages((struct os_range){ space.region[0].base, space.region[0].bytes }, wanted);
 }
 
-void huge_before_growth(struct page_heap *heap, size_t open_bytes)
+void huge_before_growth(struct page_heap *heap, size_t coming)
 {
     if (huge.wanted || !huge_is_possible()) return;
-    if (huge.withdrawn) { /* perhaps while another page heap purged */
-        if (heap->huge_withdrawal != huge.withdrawals) wait_for_wish(heap);
-        return;
-    }
-    if (open_bytes >> space.page_shift >= from_pages() || huge.policy == HUGE_ALWAYS)
+    if (huge.policy == HUGE_ALWAYS) {
         want(heap, true);
+    } else if (huge.withdrawn) { /* perhaps while another page heap purged */
+        if (heap->huge_withdrawal != huge.withdrawals) wait_for_wish(heap);
+    } else if (commit_taken_pages() + coming >= from_pages()) {
+        want(heap, true);
+    }
 }
 
 /* The locks under which what is wished may change. */
@@ -96,7 +97,7 @@ void huge_obey_option(enum huge_policy policy)
         return; /* nor are locks there */
     take_locks(page_heap);
     if (policy == HUGE_NEVER && huge.wanted) want(page_heap, false);
-    if (space.open_bytes != 0) huge_before_growth(page_heap, space.open_bytes);
+    if (space.open_bytes != 0) huge_before_growth(page_heap, 0);
     give_locks(page_heap);
 }
 

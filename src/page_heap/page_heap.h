@@ -147,7 +147,8 @@ INLINE size_t page_heap_used_pages(struct page_heap *heap)
     return heap->open_pages - heap->free_pages[FREE_DIRTY] - heap->free_pages[FREE_CLEAN];
 }
 
-/* Used pages that belong to no large block: nearly all are slabs'. Vast blocks count among large
+/* Used pages that belong to no large block: nearly all are slabs', but those of large blocks of
+ * manual arenas and of the reserve are among them. Vast blocks count among large
  * ones of the first page heap, but have none of its pages. Exact under the lock. */
 INLINE size_t page_heap_slab_pages(struct page_heap *heap)
 {

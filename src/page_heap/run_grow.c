@@ -51,7 +51,7 @@ static struct page_span grow(struct page_heap *heap, size_t missing, size_t room
     }
     lock_take(&space.lock);
     region_count = space.region_count;
-    huge_before_growth(heap, space.open_bytes + (space_opening_step(missing) << space.page_shift));
+    huge_before_growth(heap, space_opening_step(missing));
     span = space_grow(missing, huge_pages_each(), room_bytes);
     if (space.region_count != region_count) huge_advise_new_region();
     lock_give(&space.lock);

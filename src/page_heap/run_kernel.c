@@ -52,6 +52,7 @@ uint32_t run_take_dirty(struct page_heap *heap, size_t min_pages, size_t max_pag
         if (pages != length) page = split_free(heap, page, length - pages);
         huge_before_purge(heap, pages);
         take_front(heap, page, pages, PAGE_USED);
+        note_dirty_low(heap);
         heap->in_flight[slot] = page;
     }
     lock_give(&heap->lock);
@@ -243,8 +244,10 @@ static size_t close_end(struct page_heap *heap)
     if (!space_close_tail(first, pages)) return 0;
     huge_advise_new_mapping(page_range(first, pages));
     heap->end = end;
-    heap->open_pages -= tail.pages;
     for (size_t at = 0; at < tail.pages;) at += remove_free(heap, tail.first + (uint32_t)at);
+    note_dirty_low(heap);
+    /* After the clean ones, see commit_add_heap. */
+    __atomic_store_n(&heap->open_pages, heap->open_pages - tail.pages, __ATOMIC_RELEASE);
     if (first != tail.first) {
         seam->bin_index = 0;
         seam->state = PAGE_INSIDE;

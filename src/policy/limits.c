@@ -158,10 +158,13 @@ static READS_UNLOCKED bool group_is_stale(void)
     return limits_group_is_crowded() && os_now_ms() - limits.group_ms >= GROUP_READ_MS;
 }
 
-static void bar_clean_pages(void)
+/* What is about to be taken must leave it there. */
+static void bar_clean_pages(size_t coming)
 {
     size_t line = page_heaps_are_barred() ? 2 * last_of_group() : last_of_group();
-    bool barred = RELAXED_LOAD(limits.bars_clean) && group_is_limited() && room_now() < line;
+    size_t room = room_now();
+    bool barred = RELAXED_LOAD(limits.bars_clean) && group_is_limited()
+               && room - min_size(room, coming) < line;
 
     if (barred != page_heaps_are_barred()) page_heaps_bar_clean(barred);
 }
@@ -201,7 +204,7 @@ bool limits_look_for_stalls(void)
 /* Has a measure beyond a line grown enough to be told again? */
 static bool is_to_tell(size_t *told_bytes, size_t measure, size_t line, unsigned told_share)
 {
-    size_t step = line / told_share;
+    size_t step = max_size(line / told_share, 1);
 
     if (measure <= line - step) *told_bytes = 0;
     if (measure <= line || (*told_bytes != 0 && measure - step < *told_bytes)) return false;
@@ -217,13 +220,13 @@ static void purge_beyond_lines(void)
 {
     bool beyond = is_over_soft() || limits_group_is_crowded() || RELAXED_LOAD(limits.stall_due);
 
-    bar_clean_pages();
+    bar_clean_pages(0);
     if (page_heaps_are_barred() && room_now() + free_bytes(FREE_DIRTY) < 2 * last_of_group())
         beyond = false;
     purge_keep_none(beyond);
     if (beyond && purge_all() != 0 && group_is_limited()) {
         read_group();
-        bar_clean_pages();
+        bar_clean_pages(0);
     }
 }
 
@@ -253,8 +256,9 @@ void limits_follow_group(bool follows)
 {
     lock_take(&limits.lock);
     RELAXED_STORE(limits.follows_group, follows);
+    limits.group_known = false;
     bar_huge_pages();
-    bar_clean_pages();
+    bar_clean_pages(0);
     lock_give(&limits.lock);
 }
 
@@ -292,6 +296,14 @@ enum limits_state limits_look(void)
     return state;
 }
 
+void limits_bar_clean_for(size_t coming)
+{
+    if (!RELAXED_LOAD(limits.bars_clean)) return;
+    lock_take(&limits.lock);
+    bar_clean_pages(coming);
+    lock_give(&limits.lock);
+}
+
 bool limits_are_clear(void)
 {
     bool clear;
@@ -320,7 +332,7 @@ static READS_UNLOCKED size_t look_at_group_from(size_t open_bytes, size_t coming
     if (!limits.group_known) return GROUP_OPEN_BYTES_MIN;
     if (!group_is_limited())
         return max_size(2 * min_size(limits.group_open_bytes, SIZE_MAX / 2), GROUP_OPEN_BYTES_MIN);
-    if (limits_group_is_crowded()) return 0;
+    if (limits_group_is_crowded() || page_heaps_are_barred()) return 0;
     if (half <= idle) return LOOK_AT_LEASES;
     return before_growth(open_bytes + min_size(half - idle, SIZE_MAX - open_bytes), open_bytes,
                          coming);

@@ -81,6 +81,9 @@ enum limits_state {
 /* Gives back free pages beyond a line, or while processes wait for memory. Called without a
  * lock. */
 enum limits_state limits_look(void);
+/* So many bytes are about to be taken: where there is a reserve they get no clean pages if they would
+ * take the last of the group's room. Until somebody looks again. Called without a lock. */
+void limits_bar_clean_for(size_t coming);
 /* Is everything below its line again, after reading anew? Called without a lock. */
 bool limits_are_clear(void);
 /* The size of the region from which on limits_look should be called, when `coming` bytes are about

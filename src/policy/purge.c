@@ -9,6 +9,9 @@ enum { REGRET_MS = 2000 };
 /* The kernel takes some milliseconds for the longest run; a thread that purges may not run at all
  * for a while. */
 enum { AWAIT_MS_MAX = 20 };
+/* What may stay in any case is shared among so many page heaps at most: a smaller share is not worth
+ * a pass. */
+enum { KEEPERS_MAX = 16 };
 
 struct purge purge[PAGE_HEAPS] SPARSE;
 struct purge_mode purge_mode;
@@ -45,6 +48,15 @@ static size_t wanted_again(struct page_heap *heap)
     return max_size(purge_of(heap)->bonus_pages, fall);
 }
 
+/* What may stay in any case: of each page heap; where somebody would come, of all of them together,
+ * or what a burst left would stay for good where it is spread over many. */
+static size_t kept_pages(bool is_coming)
+{
+    unsigned heaps = is_coming ? page_heap_count() : 1;
+
+    return pages_for(PURGE_KEEP_BYTES) / (heaps < KEEPERS_MAX ? heaps : KEEPERS_MAX);
+}
+
 /* Notes the peak as well. Under the page heap's lock. What may stay beside the share of the peak:
  *   while the background thread looks, a share of what is in use, and what may be wanted again;
  *   while it would come if it was asked, nothing, so that it is asked early;
@@ -63,7 +75,7 @@ static struct budget budget_now(struct page_heap *heap, bool background)
     else if (!is_coming) bonus = min_size(own->bonus_pages, pages_for(PURGE_UNATTENDED_BYTES));
     if (!is_coming) budget.of_used = used / PURGE_USED_SHARE;
     budget.share =
-        max_size(pages_for(PURGE_KEEP_BYTES), own->peak_pages / PURGE_PEAK_SHARE) + budget.of_used;
+        max_size(kept_pages(is_coming), own->peak_pages / PURGE_PEAK_SHARE) + budget.of_used;
     budget.total = budget.share + bonus;
     budget.most = budget.total + budget.share / 2;
     return budget;
@@ -246,7 +258,9 @@ void purge_left_behind(const uint32_t *stop)
  * not write it after us. */
 static void reset_triggers(bool waits)
 {
-    size_t least = nothing_may_stay() || trigger_is_fixed() ? 0 : pages_for(PURGE_KEEP_BYTES);
+    size_t least = kept_pages(RELAXED_LOAD(purge_mode.on_call));
+
+    if (nothing_may_stay() || trigger_is_fixed()) least = 0;
 
     for (unsigned i = 0; i < page_heap_count(); i++) {
         if (waits) lock_take(&page_heap[i].lock);

@@ -90,8 +90,9 @@ bool purge_rests_on_background(void);
 size_t purge_unneeded(const uint32_t *stop);
 /* Starts that span of time anew. */
 void purge_begin_unneeded(void);
-/* Gives back free runs that are longer than oversize_threshold allows to stay dirty. True: there is
- * such a threshold, and nothing else is to be given back. */
+/* Gives back free runs that are longer than oversize_threshold allows to stay dirty, as far as the
+ * bins show them: the highest of them mixes lengths. True: there is such a threshold, and nothing
+ * else is to be given back. */
 bool purge_oversize(void);
 /* dirty_decay_ms, oversize_threshold or the hard limit were set. */
 void purge_obey_options(void);

@@ -95,7 +95,7 @@ size_t purge_end_pass(const struct purge_pass *pass)
     lock_take(&heap->lock);
     purge_count_calls(heap, pass->calls, pass->purged);
     if (pass->calls != 0) own->took_nothing = pass->purged == 0;
-    if (own->took_nothing) purge_raise_trigger(heap);
+    if (pass->refusal_count != 0) purge_raise_trigger(heap);
     lock_give(&heap->lock);
     return pass->purged;
 }

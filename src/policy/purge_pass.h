@@ -43,8 +43,8 @@ INLINE size_t purge_left(const struct purge_pass *pass)
  * A longer one of which a part was refused is tried as a whole: it may be all locked, and its parts
  * would be as many refusals. */
 void purge_runs(struct purge_pass *pass, size_t run_min, size_t run_max);
-/* Puts back what was refused. When the kernel took nothing, it is asked again only after an eighth
- * more is dirty (purge_raise_trigger). Returns pages that were purged. */
+/* Puts back what was refused. When the kernel refused some of it, it is asked again only after an
+ * eighth more is dirty (purge_raise_trigger). Returns pages that were purged. */
 size_t purge_end_pass(const struct purge_pass *pass);
 /* Statistics. Under the page heap's lock. */
 void purge_count_calls(struct page_heap *heap, size_t calls, size_t purged_pages);

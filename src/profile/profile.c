@@ -79,12 +79,29 @@ enum profile_prefix profile_set_prefix(const char *prefix)
     return PREFIX_SET;
 }
 
+/* How many stacks hold blocks, of whatever sizes and threads. Those whose hash is the same count as
+ * one, and those of which no caller is known. */
+static size_t live_stacks(const struct profile_snapshot *snapshot)
+{
+    size_t count = 0, unknown = 0;
+
+    for (size_t i = 0; i < snapshot->site_count; i++) {
+        const struct profile_snapshot_site *site = &snapshot->site[i];
+
+        if (site->live == 0) continue;
+        if (site->depth == 0) unknown = 1;
+        else
+            snapshot->sorted[count++] = (uintptr_t)stack_hash(0, site->return_address, site->depth);
+    }
+    return profile_snapshot_sort(snapshot->sorted, count) + unknown;
+}
+
 /* Leaks are what lives at the end. Like the files, as many as samples stand for. True: there are
  * any. */
 static NOINLINE bool report_leaks(const struct profile_snapshot *snapshot)
 {
     double bytes = 0, blocks = 0;
-    uint64_t contexts = 0;
+    size_t contexts = live_stacks(snapshot);
     struct report line = { .write = report_to_error };
 
     for (size_t i = 0; i < snapshot->site_count; i++) {
@@ -93,13 +110,12 @@ static NOINLINE bool report_leaks(const struct profile_snapshot *snapshot)
 
         blocks += count;
         bytes += count * (double)site->bytes;
-        contexts += site->live > 0;
     }
     if (contexts == 0) return false;
     report_print(&line,
                  "prairie: Leak approximation summary: ~%" PRIu64 " bytes, ~%" PRIu64
                  " objects, >= %" PRIu64 " contexts\n",
-                 (uint64_t)(bytes + 0.5), (uint64_t)(blocks + 0.5), contexts);
+                 (uint64_t)(bytes + 0.5), (uint64_t)(blocks + 0.5), (uint64_t)contexts);
     report_flush(&line);
     return true;
 }
@@ -123,11 +139,6 @@ static NOINLINE void tell_not_written(const char *path)
     profile.failure_told = true;
     report_print(&line, "prairie: profile not written: %s\n", path);
     report_flush(&line);
-}
-
-static bool leaks_are_wanted(void)
-{
-    return option_is_set(OPTION_PROF_LEAK) || option_is_set(OPTION_PROF_LEAK_ERROR);
 }
 
 /* Without a prefix there is no file unless somebody names one, but leaks are told. *leaks, unless
@@ -159,7 +170,7 @@ bool profile_dump(const char *name) { return dump(name, 'm', NULL); }
 
 static void dump_at_end(void)
 {
-    bool leaks = leaks_are_wanted();
+    bool leaks = option_is_set(OPTION_PROF_LEAK);
 
     (void)dump(NULL, 'f', &leaks);
     if (leaks && option_is_set(OPTION_PROF_LEAK_ERROR)) os_exit(1);
@@ -233,7 +244,7 @@ void profile_reset(unsigned lg_sample)
 bool profile_start(void)
 {
     int64_t lg_interval = (int64_t)option_value(OPTION_LG_PROF_INTERVAL);
-    bool leak = leaks_are_wanted();
+    bool leak = option_is_set(OPTION_PROF_LEAK);
 
     set_period((unsigned)option_value(OPTION_LG_PROF_SAMPLE));
     sampler_set_seed(os_wall_ns() ^ (uint64_t)os_process_id() << 40);

@@ -105,25 +105,6 @@ static void out_field_number(struct profile_out *out, unsigned field, uint64_t v
 
 /* ---- locations: each address once, in order; its place is its number ---- */
 
-/* Comb sort: swaps over a gap that shrinks, until nothing is left to swap. */
-static void sort_addresses(uintptr_t *address, size_t count)
-{
-    bool swapped = true;
-
-    for (size_t gap = count; gap > 1 || swapped;) {
-        gap = gap > 1 ? gap * 10 / 13 : 1;
-        swapped = false;
-        for (size_t at = 0; at + gap < count; at++) {
-            uintptr_t larger = address[at];
-
-            if (larger <= address[at + gap]) continue;
-            address[at] = address[at + gap];
-            address[at + gap] = larger;
-            swapped = true;
-        }
-    }
-}
-
 struct locations {
     uintptr_t *address;
     size_t count;
@@ -132,15 +113,12 @@ struct locations {
 static struct locations locations_of(const struct profile_snapshot *snapshot)
 {
     uintptr_t *address = snapshot->sorted;
-    size_t count = 0, unique = 0;
+    size_t count = 0;
 
     for (size_t i = 0; i < snapshot->site_count; i++)
         for (uint32_t at = 0; at < snapshot->site[i].depth; at++)
             address[count++] = snapshot->site[i].return_address[at];
-    sort_addresses(address, count);
-    for (size_t i = 0; i < count; i++)
-        if (i == 0 || address[i] != address[unique - 1]) address[unique++] = address[i];
-    return (struct locations){ address, unique };
+    return (struct locations){ address, profile_snapshot_sort(address, count) };
 }
 
 static uint64_t location_number(const struct locations *locations, uintptr_t address)

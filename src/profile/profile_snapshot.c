@@ -14,7 +14,7 @@ static void copy_site(const struct site *site, void *context)
     struct profile_snapshot *snapshot = context;
     uintptr_t *address = snapshot->address + snapshot->address_count;
 
-    if (site->taken == 0 || snapshot->site_count == snapshot->site_room
+    if (snapshot->site_count == snapshot->site_room
         || snapshot->address_room - snapshot->address_count < site->depth)
         return;
     __builtin_memcpy(address, site->return_address, site->depth * sizeof *address);
@@ -55,6 +55,37 @@ static void cut_stacks(struct profile_snapshot *snapshot)
             depth++;
         site->depth = depth;
     }
+}
+
+/* ---- in order, each once ---- */
+
+/* Comb sort: swaps over a gap that shrinks, until nothing is left to swap. */
+static void sort_words(uintptr_t *word, size_t count)
+{
+    bool swapped = true;
+
+    for (size_t gap = count; gap > 1 || swapped;) {
+        gap = gap > 1 ? gap * 10 / 13 : 1;
+        swapped = false;
+        for (size_t at = 0; at + gap < count; at++) {
+            uintptr_t larger = word[at];
+
+            if (larger <= word[at + gap]) continue;
+            word[at] = word[at + gap];
+            word[at + gap] = larger;
+            swapped = true;
+        }
+    }
+}
+
+size_t profile_snapshot_sort(uintptr_t *word, size_t count)
+{
+    size_t unique = 0;
+
+    sort_words(word, count);
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || word[i] != word[unique - 1]) word[unique++] = word[i];
+    return unique;
 }
 
 /* ---- the whole ---- */

@@ -27,7 +27,7 @@ struct profile_snapshot {
     size_t site_count, site_room;
     uintptr_t *address; /* of all sites */
     size_t address_count, address_room;
-    uintptr_t *sorted; /* room for as many again, for who writes them */
+    uintptr_t *sorted; /* room for as many again, for who sorts something */
     struct os_code *mapping;
     size_t mapping_count;
     char *paths;
@@ -40,5 +40,7 @@ struct profile_snapshot {
 bool profile_snapshot_take(struct profile_snapshot *snapshot);
 /* The mapping of an address, by number; mapping_count: none. */
 size_t profile_snapshot_mapping_of(const struct profile_snapshot *snapshot, uintptr_t address);
+/* Puts words in order, each once. Returns how many are left. */
+size_t profile_snapshot_sort(uintptr_t *word, size_t count);
 
 #endif

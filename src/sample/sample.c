@@ -10,13 +10,13 @@
 
 enum { BUCKETS = 4096, NAMES_MAX = 768, NAME_BYTES = 16 };
 /* A program whose every stack differs must not fill memory with them: beyond so many they are cut
- * short. */
+ * short, until a reset gives all of them back. */
 enum { SITES_MANY = 100000, DEPTH_OF_MANY = 4 };
 /* How long a dump waits for the lock. */
 enum { WAITS_MAX = 100, WAIT_MS = 5 };
 
 struct sample {
-    struct site *site; /* constant */
+    struct site *site; /* constant; gone after another reset */
     size_t bytes;      /* constant */
     uint64_t era;      /* constant: the resets before it */
 };
@@ -50,17 +50,6 @@ static void give_table(void)
     lock_give(&samples_lock);
 }
 
-static uint64_t hash_of(const struct origin *origin, size_t bytes)
-{
-    uint64_t hash = bytes * 64 + origin->name;
-
-    for (unsigned i = 0; i < origin->depth; i++) {
-        hash = (hash ^ origin->return_address[i]) * UINT64_C(0x9fb21c651e98df25);
-        hash ^= hash >> 29;
-    }
-    return hash;
-}
-
 static bool is_site_of(const struct site *site, const struct origin *origin, size_t bytes)
 {
     return site->bytes == bytes && site->name == origin->name && site->depth == origin->depth
@@ -69,9 +58,14 @@ static bool is_site_of(const struct site *site, const struct origin *origin, siz
                == 0;
 }
 
+static size_t site_record_bytes(unsigned depth)
+{
+    return sizeof(struct site) + depth * sizeof(uintptr_t);
+}
+
 static struct site *make_site(const struct origin *origin, size_t bytes, uint64_t hash)
 {
-    struct site *site = meta_take(sizeof *site + origin->depth * sizeof(uintptr_t));
+    struct site *site = meta_take(site_record_bytes(origin->depth));
 
     if (site == NULL) return NULL;
     site->bytes = bytes;
@@ -93,7 +87,7 @@ static struct site *site_of(struct origin origin, size_t bytes)
 
     if (samples.totals.sites >= SITES_MANY && origin.depth > DEPTH_OF_MANY)
         origin.depth = DEPTH_OF_MANY;
-    hash = hash_of(&origin, bytes);
+    hash = stack_hash(bytes * 64 + origin.name, origin.return_address, origin.depth);
     for (struct site *site = samples.bucket[hash % BUCKETS]; site != NULL; site = site->next)
         if (site->hash == hash && is_site_of(site, &origin, bytes)) return site;
     return make_site(&origin, bytes, hash);
@@ -197,13 +191,20 @@ const char *sample_name_text(unsigned number)
     return number != 0 ? samples.name[number - 1] : "";
 }
 
+/* The records that live are of an era before, and no longer lead to their sites. */
 void samples_reset(void)
 {
     take_table();
     samples.era++;
-    for (unsigned i = 0; i < BUCKETS; i++)
-        for (struct site *site = samples.bucket[i]; site != NULL; site = site->next)
-            site->live = site->taken = 0;
+    for (unsigned i = 0; i < BUCKETS; i++) {
+        while (samples.bucket[i] != NULL) {
+            struct site *site = samples.bucket[i];
+
+            samples.bucket[i] = site->next;
+            meta_give(site, site_record_bytes(site->depth));
+        }
+    }
+    samples.totals = (struct sample_totals){ 0 };
     give_table();
 }
 

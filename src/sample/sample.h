@@ -10,7 +10,8 @@
  * A sampled block lies in pages of its own, so that every free of it is seen. Sized frees look into
  * a table, which has offset 0 while a sampled block of the class lives.
  *
- * G1  live is the number of records of the site since the last reset
+ * G1  live is the number of records that lead to the site; a reset gives all sites back, and the
+ *     records from before it lead nowhere
  * G2  offset_of_sized_free is 0 for a class while a record of its size lives, or a guarded block
  *     of it is watched (guarded.h)
  * All of it is under one lock, during which nothing but memory for records is asked of anybody.
@@ -62,7 +63,8 @@ bool sized_free_is_watched(unsigned class_index);
 unsigned sample_name(const char *name);
 const char *sample_name_text(unsigned number);
 
-/* Forgets what was sampled until now; blocks that live are not missed when they are freed. */
+/* Forgets what was sampled until now, with all sites; blocks that live are not missed when they are
+ * freed. */
 void samples_reset(void);
 
 struct sample_totals samples_totals(void);

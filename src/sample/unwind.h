@@ -24,4 +24,14 @@ enum { UNWIND_DEPTH_MAX = 128 };
  * many. */
 unsigned unwind_from(const void *frame, uintptr_t *return_address, unsigned most);
 
+/* A number for a stack; `hash` is what goes before it, 0 if nothing does. */
+INLINE uint64_t stack_hash(uint64_t hash, const uintptr_t *return_address, unsigned depth)
+{
+    for (unsigned i = 0; i < depth; i++) {
+        hash = (hash ^ return_address[i]) * UINT64_C(0x9fb21c651e98df25);
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
 #endif

@@ -8,6 +8,7 @@
 #include "space.h"
 
 #include "../base/bits.h"
+#include "commit.h"
 #include "foreign.h"
 #include "meta.h"
 #include "page_map.h"
@@ -262,11 +263,12 @@ static struct region *add_region(size_t pages)
     return region;
 }
 
-/* The records of the first opening, and of the page after it, fit into one page of the map. */
+/* An eighth of what one of those who open has on average, or many of them would open more and more.
+ * The records of the first opening, and of the page after it, fit into one page of the map. */
 size_t space_opening_step(size_t pages)
 {
-    size_t step =
-        max_size(OPEN_BYTES_MIN, min_size(space.open_bytes / 8, 64 * MiB)) >> space.page_shift;
+    size_t average = space.open_bytes / max_size(RELAXED_LOAD(commit.heap_count), 1);
+    size_t step = max_size(OPEN_BYTES_MIN, min_size(average / 8, 64 * MiB)) >> space.page_shift;
 
     if (space.open_bytes == 0) step = min_size(step, page_bytes() / sizeof(struct page) - 2);
     return max_size(step, pages);

@@ -63,6 +63,9 @@ CASE(memcpy_into_large_middle, KEEP(memcpy(taken(large) + 30000, outside, large 
 CASE(memcpy_into_large_end, KEEP(memcpy(taken(large) + large - 1, outside, 2)))
 CASE(memcpy_from_large, KEEP(memcpy(outside, taken(large), large + 1)))
 CASE(memcpy_negative, KEEP(memcpy(taken(small), outside, (size_t)0 - small)))
+CASE(memcpy_negative_large, KEEP(memcpy(taken(large) + 30000, outside, (size_t)0 - 1)))
+CASE(memset_negative_large, KEEP(memset(taken(large) + 30000, 1, (size_t)0 - 100)))
+CASE(strncpy_negative_large, KEEP(strncpy(taken(large) + 30000, text_of(3), (size_t)0 - 1)))
 CASE(memcpy_into_freed, KEEP(memcpy(freed(small), outside, 1)))
 CASE(memcpy_from_freed, KEEP(memcpy(outside, freed(small), 1)))
 CASE(memmove_into, KEEP(memmove(taken(small), outside, small + 1)))
@@ -102,6 +105,9 @@ static const struct misuse {
     MISUSE(memcpy_into_large_end, PAST),
     MISUSE(memcpy_from_large, FROM_PAST),
     MISUSE(memcpy_negative, PAST),
+    MISUSE(memcpy_negative_large, PAST),
+    MISUSE(memset_negative_large, PAST),
+    MISUSE(strncpy_negative_large, PAST),
     MISUSE(memcpy_into_freed, "prairie: copy into a freed block: "),
     MISUSE(memcpy_from_freed, "prairie: copy from a freed block: "),
     MISUSE(memmove_into, PAST),

@@ -68,6 +68,9 @@ def values():
     get("background_thread:false", "opt.background_thread", 0)
     get("background_thread:false", "background_thread", 0)
     get("background_thread:true", "opt.background_thread", 1)
+    for name in "prof_leak_error", "prof_leak", "prof":
+        get("prof_leak_error:true,prof_active:false", f"opt.{name}", 1)
+    get("prof_leak:true,prof_active:false", "opt.prof_leak_error", 0)
     get("background_thread:true", "background_thread", 1)
     # Nobody asked for a helper, and yet there may be one.
     get(None, "opt.background_thread", 0)

@@ -3,8 +3,7 @@
 #include "library.h"
 
 #include "control_tree.h"
-
-#include "unit.h"
+#include "guarded.h"
 
 static bool ended;
 
@@ -140,6 +139,31 @@ static void metrics_tell_of_all_locks(void **state)
     }
 }
 
+static uint64_t metrics_sum(const char *begin)
+{
+    uint64_t sum = 0;
+
+    for (const char *at = metrics; (at = strstr(at, begin)) != NULL; at++)
+        sum += strtoull(strchr(at, '}') + 1, NULL, 10);
+    return sum;
+}
+
+/* Also of one whose blocks all are guarded, so that it has no slab. */
+static void metrics_of_classes_are_all_of_the_small_blocks(void **state)
+{
+    struct prairie_stats stats = { .struct_bytes = sizeof stats };
+
+    (void)state;
+    guard_from_now();
+    assert_true(stray_pool_has(prairie_malloc(2000)));
+    assert_non_null(prairie_malloc(100));
+    assert_true(prairie_stats_metrics(keep_metrics, NULL));
+    assert_true(prairie_stats_read(&stats));
+    assert_non_null(strstr(metrics, "\nprairie_class_allocated_bytes{size=\"2048\"} 2048\n"));
+    assert_int_equal(metrics_sum("\nprairie_class_allocated_bytes{"), stats.allocated);
+}
+
 UNIT_MAIN(UNIT_TEST(sums_leave_the_control_tree_alone), UNIT_TEST(what_json_alone_has_is_no_name),
           UNIT_TEST(an_arena_that_is_not_there_has_no_names),
-          UNIT_TEST(metrics_have_the_units_of_their_names), UNIT_TEST(metrics_tell_of_all_locks))
+          UNIT_TEST(metrics_have_the_units_of_their_names), UNIT_TEST(metrics_tell_of_all_locks),
+          UNIT_TEST(metrics_of_classes_are_all_of_the_small_blocks))

@@ -147,6 +147,11 @@ static void a_new_size_is_reported(void **state)
     assert_ptr_equal(prairie_realloc(block, 1010), block);
     (void)fake_fault(block + 1024);
     expect_words("14 bytes beyond the end of a block of 1010 bytes at 0x");
+    fake_error_clear();
+    block = guarded_right(1000);
+    assert_ptr_equal(prairie_rallocx(block, 1020, 0), block);
+    (void)fake_fault(block + 1024);
+    expect_words("4 bytes beyond the end of a block of 1020 bytes at 0x");
 }
 
 /* The one that moves away was never that long. */
@@ -428,6 +433,25 @@ static void bad_frees_are_reported(void **state)
     prairie_check_all();
 }
 
+/* Told of or not, the block is freed. */
+static void wrong_sizes_are_reported(void **state)
+{
+    static const size_t told[] = { 0, 100, 2000, 50000 };
+
+    (void)state;
+    recover_from_now();
+    for (unsigned i = 0; i < ARRAY_COUNT(told); i++) {
+        char *block = guarded_block(1000);
+
+        fake_error_clear();
+        prairie_free_sized(block, told[i]);
+        expect_words("prairie: wrong size in sized delete: 0x");
+        expect_words("the address is at the start of a block of 1000 bytes at 0x");
+        assert_int_equal(guarded_find(block).kind, GUARDED_GONE);
+    }
+    prairie_check_all();
+}
+
 static char *never_used;
 
 static void free_never_used(void) { prairie_free(never_used); }
@@ -449,7 +473,7 @@ UNIT_MAIN(UNIT_TEST(an_overflow_is_named), UNIT_TEST(an_underflow_is_named),
           UNIT_TEST(a_use_after_free_is_named), UNIT_TEST(a_new_size_is_reported),
           UNIT_TEST(the_instruction_of_an_access_is_named), UNIT_TEST(other_faults_are_not_ours),
           UNIT_TEST(one_report_for_each_block), UNIT_TEST(bad_frees_are_reported),
-          UNIT_TEST(the_largest_new_size_is_reported),
+          UNIT_TEST(wrong_sizes_are_reported), UNIT_TEST(the_largest_new_size_is_reported),
           UNIT_TEST(the_callers_of_an_access_are_named), UNIT_TEST(a_fault_waits_for_the_pool),
           UNIT_TEST(reports_take_turns), UNIT_TEST(one_caller_is_named),
           UNIT_TEST(each_new_block_has_its_report),

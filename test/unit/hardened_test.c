@@ -294,6 +294,20 @@ static void misuse_is_told_at_the_call(void **state)
     }
 }
 
+/* Closed or open, until it leaves. */
+static void what_waits_is_of_no_arena(void **state)
+{
+    (void)state;
+    harden();
+    for (unsigned pages = 0; pages <= BLOCKS; pages += BLOCKS) {
+        block = taken(LARGE);
+        may_close(pages);
+        assert_ptr_equal(arena_of_address(block), arena_at(0));
+        prairie_free(block);
+        assert_null(arena_of_address(block));
+    }
+}
+
 static void free_the_first(void)
 {
     char here[32];
@@ -536,7 +550,7 @@ UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
           UNIT_TEST(a_guard_that_stays_is_no_harm_to_a_resize),
           UNIT_TEST(what_is_written_after_free_is_told_by_those_who_come_next),
           UNIT_TEST(each_byte_of_a_freed_block_is_looked_at), UNIT_TEST(misuse_is_told_at_the_call),
-          UNIT_TEST(frees_before_any_page_are_looked_at),
+          UNIT_TEST(what_waits_is_of_no_arena), UNIT_TEST(frees_before_any_page_are_looked_at),
           UNIT_TEST(no_memory_for_the_map_hardens_nothing), UNIT_TEST(contents_go_along),
           UNIT_TEST(what_moved_away_is_gone), UNIT_TEST(what_moved_away_is_counted),
           UNIT_TEST(sizes_at_the_ends_of_tables_are_exact),

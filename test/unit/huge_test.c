@@ -58,6 +58,25 @@ static void never_ends_what_was_wished(void **state)
     assert_int_equal(fake_calls(FAKE_HUGE_WANT), 1);
 }
 
+/* Nor does what ended the wish before. */
+static void always_is_at_once(void **state)
+{
+    (void)state;
+    need_huge_pages();
+    start_pages();
+    (void)lease(2 * pages_from());
+    huge_bar(true);
+    huge_bar(false);
+    assert_false(huge.wanted);
+    huge_obey_option(HUGE_ALWAYS);
+    assert_true(huge.wanted);
+    huge_bar(true);
+    huge_bar(false);
+    assert_false(huge.wanted);
+    for (uint64_t grows = page_heap->grows; page_heap->grows == grows;) (void)lease(1);
+    assert_true(huge.wanted);
+}
+
 /* What is closed is mapped anew, without what was wished of it. */
 static void a_tail_that_was_closed_is_wished_the_same(void **state)
 {
@@ -218,7 +237,7 @@ static void long_runs_are_cut_between_huge_pages(void **state)
 
 UNIT_MAIN(UNIT_TEST(a_small_space_is_refused_them),
           UNIT_TEST(a_space_that_has_grown_wants_them_once), UNIT_TEST(never_means_never),
-          UNIT_TEST(never_ends_what_was_wished),
+          UNIT_TEST(never_ends_what_was_wished), UNIT_TEST(always_is_at_once),
           UNIT_TEST(a_tail_that_was_closed_is_wished_the_same),
           UNIT_TEST(always_means_from_the_first_page), UNIT_TEST(larger_pages_have_none),
           UNIT_TEST(narrow_regions_have_none), UNIT_TEST(short_runs_end_it_and_growth_begins_it),

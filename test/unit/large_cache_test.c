@@ -37,6 +37,22 @@ static void begin_to_keep(void)
     assert_int_equal(pages_kept(), 0);
 }
 
+/* What a thread keeps is no block. */
+static void a_kept_run_is_of_no_arena(void **state)
+{
+    char *block;
+
+    (void)state;
+    begin_to_keep();
+    block = take_pages(LENGTH);
+    assert_ptr_equal(arena_of_address(block), arena_at(0));
+    prairie_free(block);
+    assert_int_equal(pages_kept(), LENGTH);
+    assert_null(arena_of_address(block));
+    assert_ptr_equal(take_pages(LENGTH), block);
+    assert_ptr_equal(arena_of_address(block), arena_at(0));
+}
+
 static void the_next_block_of_that_length_takes_no_lock(void **state)
 {
     uint64_t taken, leases;
@@ -438,19 +454,17 @@ static void nothing_is_left_of_the_mark(void **state)
     prairie_check_all();
 }
 
-UNIT_MAIN(UNIT_TEST(the_next_block_of_that_length_takes_no_lock),
-          UNIT_TEST(who_asks_seldom_keeps_nothing),
-          UNIT_TEST(nor_does_who_wants_nothing_of_that_size_held),
-          UNIT_TEST(nor_who_stops_holding_all_classes),
-          UNIT_TEST(the_largest_small_block_is_of_a_slab),
-          UNIT_TEST(of_two_runs_of_a_length_the_warm_one_stays), UNIT_TEST(what_is_kept_is_bounded),
-          UNIT_TEST(what_was_wanted_again_is_kept),
-          UNIT_TEST(what_is_kept_of_one_length_is_bounded),
-          UNIT_TEST(what_is_kept_of_one_length_fills_all_room),
-          UNIT_TEST(uncached_blocks_pass_it_by), UNIT_TEST(the_only_thread_purges_what_it_drains),
-          UNIT_TEST(a_thread_tells_of_what_it_drains),
-          UNIT_TEST(one_that_is_too_much_alone_is_not_kept),
-          UNIT_TEST(a_kept_block_reads_as_zero_when_that_is_asked), UNIT_TEST(so_do_those_below_it),
-          UNIT_TEST(flush_and_purge_give_all_back),
-          UNIT_TEST(a_thread_that_ends_leaves_nothing_kept), UNIT_TEST(statistics_count_it_as_free),
-          UNIT_TEST(freed_twice_is_told), UNIT_TEST(nothing_is_left_of_the_mark))
+UNIT_MAIN(
+    UNIT_TEST(a_kept_run_is_of_no_arena), UNIT_TEST(the_next_block_of_that_length_takes_no_lock),
+    UNIT_TEST(who_asks_seldom_keeps_nothing),
+    UNIT_TEST(nor_does_who_wants_nothing_of_that_size_held),
+    UNIT_TEST(nor_who_stops_holding_all_classes), UNIT_TEST(the_largest_small_block_is_of_a_slab),
+    UNIT_TEST(of_two_runs_of_a_length_the_warm_one_stays), UNIT_TEST(what_is_kept_is_bounded),
+    UNIT_TEST(what_was_wanted_again_is_kept), UNIT_TEST(what_is_kept_of_one_length_is_bounded),
+    UNIT_TEST(what_is_kept_of_one_length_fills_all_room), UNIT_TEST(uncached_blocks_pass_it_by),
+    UNIT_TEST(the_only_thread_purges_what_it_drains), UNIT_TEST(a_thread_tells_of_what_it_drains),
+    UNIT_TEST(one_that_is_too_much_alone_is_not_kept),
+    UNIT_TEST(a_kept_block_reads_as_zero_when_that_is_asked), UNIT_TEST(so_do_those_below_it),
+    UNIT_TEST(flush_and_purge_give_all_back), UNIT_TEST(a_thread_that_ends_leaves_nothing_kept),
+    UNIT_TEST(statistics_count_it_as_free), UNIT_TEST(freed_twice_is_told),
+    UNIT_TEST(nothing_is_left_of_the_mark))

@@ -65,7 +65,8 @@ INSIDE(first_slots_of);
 INSIDE(first_capacity);
 INSIDE(exponential);
 INSIDE(each_lock);
-INSIDE(sort_addresses);
+INSIDE(sort_words);
+INSIDE(report_leaks);
 
 size_t inside_table_bytes_of(size_t size, size_t align) { return table_bytes_of(size, align); }
 

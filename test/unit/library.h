@@ -106,7 +106,8 @@ void inside_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk);
 uint32_t *inside_report_turn(void);  /* 1: a report is being written */
 uintptr_t *inside_pool_opener(void); /* the mark of the thread that opens the pool */
 /* profile */
-void inside_sort_addresses(uintptr_t *address, size_t count);
+void inside_sort_words(uintptr_t *word, size_t count);
+bool inside_report_leaks(const struct profile_snapshot *snapshot);
 
 /* ---- static variables and types ---- */
 

@@ -187,8 +187,20 @@ static void free_large_with_a_small_size(void) { prairie_free_sized(prairie_mall
 static void free_small_with_a_large_size(void) { prairie_free_sized(prairie_malloc(500), 50000); }
 static void free_large_with_another(void) { prairie_free_sized(prairie_malloc(50000), 90000); }
 
+static void free_aligned_with_another(void)
+{
+    prairie_free_aligned_sized(prairie_aligned_alloc(64, 64), 64, 640);
+}
+static void free_aligned_large_with_another(void)
+{
+    prairie_free_aligned_sized(prairie_aligned_alloc(64, 90000), 64, 640);
+}
+
 static void sizes_of_the_same_class(void)
 {
+    prairie_free_aligned_sized(prairie_aligned_alloc(64, 100), 64, 97);
+    prairie_free_aligned_sized(prairie_aligned_alloc(64, 0), 64, 0);
+    prairie_free_aligned_sized(NULL, 64, 12345);
     prairie_free_sized(prairie_malloc(100), 97);
     prairie_free_sized(prairie_malloc(50000), 50001);
     prairie_free_sized(prairie_malloc(0), 0);
@@ -198,8 +210,9 @@ static void sizes_of_the_same_class(void)
 static void wrong_sizes_are_told(void **state)
 {
     static void (*const calls[])(void) = {
-        free_with_a_size_too_large,   free_with_a_size_too_small, free_large_with_a_small_size,
-        free_small_with_a_large_size, free_large_with_another,
+        free_with_a_size_too_large,      free_with_a_size_too_small, free_large_with_a_small_size,
+        free_small_with_a_large_size,    free_large_with_another,    free_aligned_with_another,
+        free_aligned_large_with_another,
     };
 
     (void)state;

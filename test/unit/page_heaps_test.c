@@ -103,7 +103,7 @@ static void no_run_reaches_over_a_seam(void **state)
     }
 }
 
-static uint32_t given[3];
+static uint32_t given[PAGE_HEAPS];
 static void *give_one(void *unused)
 {
     run_return(given[0]);
@@ -179,6 +179,41 @@ static void bring_one_beyond_its_budget(void)
     run_return(given[1]);
     check_runs();
     assert_false(purge_is_within_budget());
+}
+
+/* What a burst leaves in all of them, in each less than a single one may have. */
+static void who_would_come_is_asked_for_all_together(void **state)
+{
+    size_t pages;
+
+    (void)state;
+    start_heaps();
+    pages = pages_for(PURGE_KEEP_BYTES) / 2;
+    purge_set_on_call(true);
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) given[i] = lease_from(i, pages);
+    assert_true(purge_is_within_budget());
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) run_return(given[i]);
+    assert_int_equal(all_dirty(), PAGE_HEAPS * pages);
+    assert_false(purge_is_within_budget());
+    purge_set_on_call(false);
+    assert_true(purge_is_within_budget()); /* nobody would come for so little */
+}
+
+/* Each opens a share of what one of them has, not of what all have: or the last of many would open a
+ * multiple of what is used. */
+static void an_opening_is_a_share_of_what_each_has(void **state)
+{
+    size_t open, step;
+
+    (void)state;
+    huge.policy = HUGE_NEVER;
+    start_heaps();
+    (void)lease_from(0, pages_for(40 * OPEN_BYTES_MIN));
+    open = space.open_bytes;
+    (void)lease_from(1, 1);
+    step = max_size(OPEN_BYTES_MIN, open / 8 / PAGE_HEAPS);
+    assert_in_range(space.open_bytes - open, 1, step);
+    assert_true(step < open / 8);
 }
 
 /* Each has a budget of its own: one that has more than may stay is purged, the others keep
@@ -377,7 +412,9 @@ static void a_run_of_another_page_heap_is_found(void **state)
 UNIT_MAIN(UNIT_TEST(peaks_are_looked_for_without_a_lock), UNIT_TEST(two_arenas_share_no_lock),
           UNIT_TEST(no_run_reaches_over_a_seam), UNIT_TEST(runs_come_home),
           UNIT_TEST(there_are_as_many_as_arenas), UNIT_TEST(a_limit_holds_for_those_to_come),
-          UNIT_TEST(each_has_a_budget), UNIT_TEST(who_purges_passes_by_the_others),
+          UNIT_TEST(who_would_come_is_asked_for_all_together),
+          UNIT_TEST(an_opening_is_a_share_of_what_each_has), UNIT_TEST(each_has_a_budget),
+          UNIT_TEST(who_purges_passes_by_the_others),
           UNIT_TEST(who_keeps_nothing_passes_by_the_others),
           UNIT_TEST(what_is_left_over_serves_others), UNIT_TEST(what_is_left_over_serves_batches),
           UNIT_TEST(a_batch_asks_others_once), UNIT_TEST(whoever_looks_sees_all),

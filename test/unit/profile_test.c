@@ -15,7 +15,7 @@ static void sort_checked(const uintptr_t *given, size_t count)
     uintptr_t address[ADDRESSES_MAX], sum = 0;
 
     memcpy(address, given, count * sizeof *address);
-    inside_sort_addresses(address, count);
+    inside_sort_words(address, count);
     for (size_t i = 0; i < count; i++) sum += given[i] - address[i];
     assert_int_equal(sum, 0);
     for (size_t i = 1; i < count; i++) assert_true(address[i - 1] <= address[i]);
@@ -201,6 +201,34 @@ static void jeprof_reads_a_site_that_nobody_knows(void **state)
                          "  t*: 3: 600000 [0: 0]\n"
                          "\nMAPPED_LIBRARIES:\n");
     three_sites[0].depth = 2;
+}
+
+/* Sites of one stack differ in their sizes or threads, and count as one context; so do those of
+ * which nobody knows the stack. */
+static void leaks_are_counted_by_stack(void **state)
+{
+    static const uintptr_t same_stack[] = { LOW + 0x30, HIGH + 0x20 };
+    static struct profile_snapshot_site sites[] = {
+        { .live = 1, .taken = 1, .bytes = 128, .return_address = first_stack, .depth = 2 },
+        { .live = 2, .taken = 2, .bytes = 256, .return_address = same_stack, .depth = 2 },
+        { .live = 1, .taken = 1, .bytes = 128, .return_address = first_stack, .depth = 1 },
+        { .live = 0, .taken = 1, .bytes = 128, .return_address = second_stack, .depth = 1 },
+        { .live = 1, .taken = 1, .bytes = 64, .return_address = third_stack, .depth = 4 },
+        { .live = 1, .taken = 1, .bytes = 64, .depth = 0 },
+        { .live = 1, .taken = 1, .bytes = 32, .depth = 0 },
+    };
+    struct profile_snapshot snapshot = snapshot_of_three(NULL);
+
+    (void)state;
+    snapshot.period = 1;
+    snapshot.site = sites;
+    snapshot.site_count = ARRAY_COUNT(sites);
+    assert_true(inside_report_leaks(&snapshot));
+    assert_string_equal(fake_error_text(), "prairie: Leak approximation summary: ~928 bytes, "
+                                           "~7 objects, >= 4 contexts\n");
+    snapshot.site = &sites[3];
+    snapshot.site_count = 1;
+    assert_false(inside_report_leaks(&snapshot));
 }
 
 /* At the end of the file are the checksum and the length of what is in it. */
@@ -398,7 +426,8 @@ static void the_deepest_stacks_are_written_whole(void **state)
 UNIT_MAIN(UNIT_TEST(any_order_of_addresses_is_put_right),
           UNIT_TEST(a_stack_goes_as_far_as_its_calls_are_code),
           UNIT_TEST(without_all_mappings_stacks_stay_whole), UNIT_TEST(jeprof_reads_what_lives),
-          UNIT_TEST(jeprof_reads_what_was_taken), UNIT_TEST(jeprof_reads_a_site_that_nobody_knows),
+          UNIT_TEST(leaks_are_counted_by_stack), UNIT_TEST(jeprof_reads_what_was_taken),
+          UNIT_TEST(jeprof_reads_a_site_that_nobody_knows),
           UNIT_TEST(jeprof_reads_the_mappings_of_file_0_too),
           UNIT_TEST(a_compressed_profile_has_its_checksum), UNIT_TEST(pprof_reads_all_of_it),
           UNIT_TEST(the_deepest_stacks_are_written_whole))

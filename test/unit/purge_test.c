@@ -183,6 +183,28 @@ static void a_refusal_counts_where_nothing_may_stay(void **state)
     assert_int_equal(dirty_pages(), 0);
 }
 
+/* What is refused fills the budget for good, and each return of a longer run goes beyond it. */
+static void what_is_refused_is_not_asked_for_at_each_return(void **state)
+{
+    enum { LOCKED = 16 };
+    uint32_t locked[LOCKED];
+    size_t pages;
+    uint64_t calls;
+
+    (void)state;
+    start_small();
+    pages = burst_pages() / LOCKED;
+    for (unsigned i = 0; i < LOCKED; i++) locked[i] = fenced(pages);
+    fake_lock_memory(page_address(locked[0]), bytes_of(locked[LOCKED - 1] - locked[0] + pages));
+    for (unsigned i = 0; i < LOCKED; i++) run_return(locked[i]);
+    breathe_within_budget(pages + 1);
+    assert_int_equal(purge[0].purged_pages, pages + 1);
+    assert_int_equal(dirty_pages(), burst_pages());
+    calls = fake_calls(FAKE_PURGE);
+    for (unsigned i = 0; i < 10; i++) breathe_within_budget(pages + 1);
+    assert_int_equal(fake_calls(FAKE_PURGE), calls);
+}
+
 /* One that was is no reason to ask less often, once the kernel takes what it is asked to. */
 static void a_refusal_raises_no_trigger_that_is_fixed(void **state)
 {
@@ -556,6 +578,24 @@ static void what_was_needed_meanwhile_stays(void **state)
     check_runs();
 }
 
+/* What was free before has gone; as much came back later. */
+static void what_came_back_after_a_purge_is_not_unneeded(void **state)
+{
+    uint32_t first, second;
+
+    (void)state;
+    start_attended();
+    first = fenced(burst_pages());
+    second = fenced(burst_pages());
+    run_return(first);
+    purge_begin_unneeded();
+    (void)purge_all();
+    run_return(second);
+    assert_int_equal(purge_unneeded(NULL), 0);
+    assert_int_equal(dirty_pages(), burst_pages());
+    assert_int_equal(purge_unneeded(NULL), burst_pages() / 2);
+}
+
 static void a_refused_purge_of_the_unneeded_is_no_purge(void **state)
 {
     (void)state;
@@ -575,6 +615,7 @@ UNIT_MAIN(UNIT_TEST(what_the_budget_keeps_stays), UNIT_TEST(nobody_looks_at_what
           UNIT_TEST(what_is_put_off_is_looked_at_later),
           UNIT_TEST(a_refused_purge_keeps_the_pages_dirty),
           UNIT_TEST(a_refusal_counts_where_nothing_may_stay),
+          UNIT_TEST(what_is_refused_is_not_asked_for_at_each_return),
           UNIT_TEST(a_refusal_raises_no_trigger_that_is_fixed),
           UNIT_TEST(two_that_purge_at_once_leave_the_budget),
           UNIT_TEST(what_is_refused_does_not_keep_others_from_going),
@@ -591,4 +632,5 @@ UNIT_MAIN(UNIT_TEST(what_the_budget_keeps_stays), UNIT_TEST(nobody_looks_at_what
           UNIT_TEST(half_of_what_nobody_needed_goes),
           UNIT_TEST(what_nobody_needed_goes_by_the_options),
           UNIT_TEST(what_was_needed_meanwhile_stays),
-          UNIT_TEST(a_refused_purge_of_the_unneeded_is_no_purge))
+          UNIT_TEST(a_refused_purge_of_the_unneeded_is_no_purge),
+          UNIT_TEST(what_came_back_after_a_purge_is_not_unneeded))

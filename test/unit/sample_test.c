@@ -295,6 +295,25 @@ static void blocks_from_before_a_reset_are_not_missed(void **state)
     prairie_check_all();
 }
 
+/* The same stack makes another site, perhaps where the one before was. */
+static void a_site_after_a_reset_has_its_own_samples_only(void **state)
+{
+    uintptr_t stack[] = { 11, 12 };
+    struct origin origin = { .return_address = stack, .depth = 2 };
+    uint32_t before, after;
+
+    (void)state;
+    assert_true(heap_start());
+    before = sample_note(&origin, 100);
+    samples_reset();
+    after = sample_note(&origin, 100);
+    sample_forget(before);
+    assert_int_equal(estimate_now().live, 1);
+    sample_forget(after);
+    assert_int_equal(estimate_now().live, 0);
+    assert_int_equal(estimate_now().taken, 1);
+}
+
 /* Exact totals and samples at the same time. */
 static void totals_are_exact_meanwhile(void **state)
 {
@@ -397,7 +416,7 @@ static void a_refused_sample_leaves_nothing(void **state)
     assert_int_equal(estimate_now().live, 0);
 }
 
-/* What the hash of a stack is when it goes on, as sample.c makes it of 64 bits. */
+/* What the hash of a stack is when it goes on, as unwind.h makes it of 64 bits. */
 static uint64_t hash_beyond(uint64_t hash, uint64_t address)
 {
     hash = (hash ^ address) * UINT64_C(0x9fb21c651e98df25);
@@ -469,6 +488,7 @@ static void threads_of_a_name_share_a_site(void **state)
 static void of_very_many_stacks_only_the_tops_differ(void **state)
 {
     enum { MANY = 100000, DEPTH = 7, KEPT = 4 };
+    const char *next;
 
     (void)state;
     assert_true(heap_start());
@@ -487,6 +507,19 @@ static void of_very_many_stacks_only_the_tops_differ(void **state)
         assert_int_not_equal(sample_note(&origin, 100), 0);
     }
     assert_int_equal(samples_totals().sites, MANY + 1 + 5 + 1);
+    /* A reset makes room for whole stacks again, in the records of those before. */
+    samples_reset();
+    assert_int_equal(samples_totals().sites + samples_totals().addresses, 0);
+    next = meta.next;
+    for (unsigned i = 0; i < MANY / 2; i++) {
+        uintptr_t stack[DEPTH] = { 1, 2, 3, 4, 5, 6, 7 + i };
+        struct origin origin = { .return_address = stack, .depth = DEPTH };
+
+        assert_int_not_equal(sample_note(&origin, 100), 0);
+    }
+    assert_int_equal(samples_totals().sites, MANY / 2);
+    assert_int_equal(samples_totals().addresses, MANY / 2 * DEPTH);
+    assert_int_equal(next - meta.next, MANY / 2 * META_UNIT_BYTES); /* for the samples alone */
 }
 
 /* Names are numbered once, until there are too many. */
@@ -528,6 +561,7 @@ UNIT_MAIN(UNIT_TEST(every_free_finds_it), UNIT_TEST(a_sized_free_looks_only_wher
           UNIT_TEST(alignment_is_kept), UNIT_TEST(aligned_ones_are_as_long_as_asked),
           UNIT_TEST(misuse_is_told), UNIT_TEST(nothing_is_sampled_while_it_is_off),
           UNIT_TEST(blocks_from_before_a_reset_are_not_missed),
+          UNIT_TEST(a_site_after_a_reset_has_its_own_samples_only),
           UNIT_TEST(what_was_freed_last_is_taken_first), UNIT_TEST(totals_are_exact_meanwhile),
           UNIT_TEST(without_memory_blocks_go_unsampled), UNIT_TEST(a_refused_sample_leaves_nothing),
           UNIT_TEST(a_hash_of_two_stacks_is_no_site_of_both),

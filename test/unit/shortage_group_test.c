@@ -26,12 +26,26 @@ static void a_crowded_group_is_told(void **state)
     follow_group(64 * MiB, 10 * MiB);
     spare_block(20000);
     assert_string_equal(told.conditions, "");
-    fake_group(64 * MiB, 62 * MiB);
+    fake_group(64 * MiB, 58 * MiB);
     decay_look_at_limits_from(0);
     fake_clock_ms(10);
     limits.group_known = false;
     spare_block(20000);
     assert_string_equal(told.conditions, "L");
+}
+
+/* What was known of it is of before. */
+static void a_group_that_counts_again_is_read_again(void **state)
+{
+    (void)state;
+    follow_group(64 * MiB, 60 * MiB);
+    limits_know_group();
+    assert_in_range(limits_room_bytes(), 0, 4 * MiB);
+    limits_follow_group(false);
+    fake_group(64 * MiB, 8 * MiB);
+    limits_follow_group(true);
+    limits_know_group();
+    assert_in_range(limits_room_bytes(), 50 * MiB, 56 * MiB);
 }
 
 /* The first fill of a reserve looks at the group, which nobody did before. */
@@ -42,6 +56,43 @@ static void a_reserve_does_not_take_the_last_of_a_group(void **state)
     assert_true(reserve_min_set(32 * MiB));
     assert_true(reserve_cur_get() <= 4 * MiB);
     assert_int_equal(reserve_min_get(), 32 * MiB);
+}
+
+/* However much is left: a request that is larger than that would be served, and its pages charged when
+ * they are touched. Callbacks that free nothing change nothing. */
+static void a_request_beyond_the_room_of_a_group_is_refused(void **state)
+{
+    void *block;
+
+    (void)state;
+    assert_false(reserve_min_set(1 * MiB));
+    add(hear, "a");
+    for (size_t used = 20 * MiB; used < 62 * MiB; used += 6 * MiB) {
+        follow_group(64 * MiB, used);
+        assert_null(prairie_malloc(64 * MiB - used - 1 * MiB));
+        assert_int_equal(errno, ENOMEM);
+    }
+    follow_group(64 * MiB, 20 * MiB);
+    assert_null(prairie_malloc(1024 * MiB));
+    assert_non_null(block = prairie_malloc(1 * MiB));
+    assert_null(prairie_realloc(block, 43 * MiB));
+    assert_non_null(block = prairie_realloc(block, 10 * MiB));
+    prairie_free(block);
+    prairie_check_all();
+}
+
+/* Small blocks and large ones: what it gives up for one is not taken back for it. */
+static void the_reserve_serves_in_the_last_of_a_group(void **state)
+{
+    (void)state;
+    for (size_t size = 1000; size < 300000; size = size * 17 + 1) {
+        follow_group(64 * MiB, 10 * MiB);
+        (void)limits_look();
+        assert_false(reserve_min_set(1 * MiB));
+        follow_group(64 * MiB, 63 * MiB);
+        for (size_t bytes = 0; bytes < 600000; bytes += size) assert_non_null(prairie_malloc(size));
+        assert_true(reserve_cur_get() <= 1 * MiB - 500000);
+    }
 }
 
 /* Descriptors may be used up just when memory is. */
@@ -92,7 +143,7 @@ static void crowd_the_group(const char *option)
 {
     options_parse(option, "MALLOC_CONF");
     shortage_apply_options();
-    fake_group(64 * MiB, 62 * MiB);
+    fake_group(64 * MiB, 58 * MiB);
     limits.group_known = false;
     decay_look_at_limits_from(0);
     spare_block(20000);
@@ -520,8 +571,10 @@ static void a_group_that_is_followed_no_more_is_no_limit(void **state)
     assert_false(RELAXED_LOAD(huge.barred));
 }
 
-UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told),
+UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told), UNIT_TEST(a_group_that_counts_again_is_read_again),
           UNIT_TEST(a_reserve_does_not_take_the_last_of_a_group),
+          UNIT_TEST(a_request_beyond_the_room_of_a_group_is_refused),
+          UNIT_TEST(the_reserve_serves_in_the_last_of_a_group),
           UNIT_TEST(a_group_that_cannot_be_read_is_what_it_was),
           UNIT_TEST(what_is_not_touched_takes_half_of_the_room),
           UNIT_TEST(a_vast_block_takes_from_the_group), UNIT_TEST(a_group_may_be_left_to_itself),

@@ -345,6 +345,22 @@ static void the_soft_limit_is_told_and_told_again(void **state)
 }
 
 /* Blocks that are mappings of their own count too, though the region does not grow with them. */
+/* However low it is. */
+static void a_soft_limit_is_not_told_again_without_growth(void **state)
+{
+    (void)state;
+    assert_false(reserve_min_set(0));
+    add(hear, "a");
+    limit_soft_set(1);
+    while (told.count == 0) spare_block(16 * KiB);
+    forget_told();
+    for (unsigned i = 0; i < 10; i++) {
+        prairie_free(spare.block[--spare.count]);
+        spare_block(16 * KiB);
+    }
+    assert_int_equal(told.count, 0);
+}
+
 static void vast_blocks_reach_the_soft_limit(void **state)
 {
     (void)state;
@@ -438,7 +454,9 @@ UNIT_MAIN(
     UNIT_TEST(the_hard_limit_does_not_count_what_alignment_leaves),
     UNIT_TEST(the_reserve_serves_at_the_wall), UNIT_TEST(what_callbacks_leave_in_errno_is_theirs),
     UNIT_TEST(the_soft_limit_is_looked_at_in_time),
-    UNIT_TEST(the_soft_limit_is_told_and_told_again), UNIT_TEST(vast_blocks_reach_the_soft_limit),
+    UNIT_TEST(the_soft_limit_is_told_and_told_again),
+    UNIT_TEST(a_soft_limit_is_not_told_again_without_growth),
+    UNIT_TEST(vast_blocks_reach_the_soft_limit),
     UNIT_TEST(a_vast_block_that_grows_reaches_the_soft_limit),
     UNIT_TEST(large_blocks_that_reach_the_soft_limit_are_named),
     UNIT_TEST(small_blocks_reach_the_soft_limit), UNIT_TEST(counted_blocks_reach_the_soft_limit),

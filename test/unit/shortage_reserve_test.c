@@ -52,6 +52,20 @@ static void every_door_is_served_by_the_reserve(void **state)
     prairie_check_all();
 }
 
+/* It is not left to the next one who frees. */
+static void what_the_reserve_lets_go_of_goes_back(void **state)
+{
+    size_t taken;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    taken = commit_taken_bytes();
+    assert_false(reserve_min_set(64 * PURGE_KEEP_BYTES));
+    assert_true(commit_taken_bytes() >= taken + 64 * PURGE_KEEP_BYTES);
+    assert_false(reserve_min_set(0));
+    assert_in_range(commit_taken_bytes(), taken, taken + 8 * PURGE_KEEP_BYTES);
+}
+
 /* Past all caches, too: only a call that names an arena or a cache wants no other place. */
 static void blocks_past_the_cache_are_served_by_the_reserve(void **state)
 {
@@ -316,6 +330,7 @@ static void stalls_are_looked_for_while_somebody_listens(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(an_unaware_program_is_refused), UNIT_TEST(every_door_is_served_by_the_reserve),
+          UNIT_TEST(what_the_reserve_lets_go_of_goes_back),
           UNIT_TEST(blocks_past_the_cache_are_served_by_the_reserve),
           UNIT_TEST(low_ends_when_the_reserve_is_full_again),
           UNIT_TEST(what_caches_hold_is_used_first), UNIT_TEST(a_sample_is_no_reason_either),

@@ -3,6 +3,7 @@
 #include "library.h"
 
 #include "control_tree.h"
+#include "guarded.h"
 #include "json.h"
 
 static struct {
@@ -316,6 +317,20 @@ static void the_lists_of_the_text_have_gaps(void **state)
     assert_non_null(strstr(print.text, "                     ---\n--- End"));
 }
 
+/* A class whose blocks all are guarded has a line, too, and no slab. */
+static void the_list_of_classes_has_guarded_blocks(void **state)
+{
+    unsigned class_index = class_of_size(2000);
+    char row[100];
+
+    (void)state;
+    guard_from_now();
+    assert_true(stray_pool_has(prairie_malloc(2000)));
+    (void)printed("ax");
+    (void)snprintf(row, sizeof row, "\n%20u%4u", class_bytes[class_index], class_index - 1);
+    assert_int_equal(column_of(row, 0), class_bytes[class_index]);
+}
+
 /* Nothing a second in the first one, then by whole seconds. */
 static void rates_are_by_the_second(void **state)
 {
@@ -434,7 +449,7 @@ UNIT_MAIN(UNIT_TEST(each_letter_leaves_its_sections_out), UNIT_TEST(the_sections
           UNIT_TEST(one_arena_is_not_merged), UNIT_TEST(all_letters_leave_the_sums),
           UNIT_TEST(the_sums_are_those_of_the_heap), UNIT_TEST(the_text_says_the_same),
           UNIT_TEST(the_lists_count_what_is_there), UNIT_TEST(the_lists_of_the_text_have_gaps),
-          UNIT_TEST(rates_are_by_the_second),
+          UNIT_TEST(the_list_of_classes_has_guarded_blocks), UNIT_TEST(rates_are_by_the_second),
           UNIT_TEST(a_beginning_that_nobody_noted_is_not_made_up),
           UNIT_TEST(a_negative_decay_has_no_time), UNIT_TEST(a_fraction_is_rounded_to_hundredths),
           UNIT_TEST(without_a_function_it_goes_to_malloc_message),

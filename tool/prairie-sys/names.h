@@ -236,6 +236,7 @@
 #define free_missed prairie_own_free_missed
 #define free_other prairie_own_free_other
 #define free_placed prairie_own_free_placed
+#define free_sized_beyond_table prairie_own_free_sized_beyond_table
 #define free_sized_overflow prairie_own_free_sized_overflow
 #define free_unmarked prairie_own_free_unmarked
 #define front_clear prairie_own_front_clear
@@ -344,6 +345,7 @@
 #define lengths_of_epoch prairie_own_lengths_of_epoch
 #define limits prairie_own_limits
 #define limits_are_clear prairie_own_limits_are_clear
+#define limits_bar_clean_for prairie_own_limits_bar_clean_for
 #define limits_cores prairie_own_limits_cores
 #define limits_follow_group prairie_own_limits_follow_group
 #define limits_group_is_crowded prairie_own_limits_group_is_crowded
@@ -401,10 +403,12 @@
 #define meta_take prairie_own_meta_take
 #define misuse_abort prairie_own_misuse_abort
 #define misuse_check prairie_own_misuse_check
+#define misuse_check_aligned_size prairie_own_misuse_check_aligned_size
 #define misuse_check_end prairie_own_misuse_check_end
 #define misuse_check_moved prairie_own_misuse_check_moved
 #define misuse_check_size prairie_own_misuse_check_size
 #define misuse_check_told prairie_own_misuse_check_told
+#define misuse_check_told_beyond prairie_own_misuse_check_told_beyond
 #define misuse_check_told_class prairie_own_misuse_check_told_class
 #define misuse_note_free prairie_own_misuse_note_free
 #define misuse_note_take prairie_own_misuse_note_take
@@ -546,6 +550,7 @@
 #define profile_set_gdump prairie_own_profile_set_gdump
 #define profile_set_prefix prairie_own_profile_set_prefix
 #define profile_snapshot_mapping_of prairie_own_profile_snapshot_mapping_of
+#define profile_snapshot_sort prairie_own_profile_snapshot_sort
 #define profile_snapshot_take prairie_own_profile_snapshot_take
 #define profile_start prairie_own_profile_start
 #define profile_write_jeprof prairie_own_profile_write_jeprof

@@ -255,7 +255,7 @@ impl<'a> Count<'a> {
         figures.mapped = figures.resident.wrapping_add(self.mapped_beyond);
         // Class 0 is no class, and those that were never used say nothing.
         figures.classes =
-            self.classes.into_iter().skip(1).filter(|class| class.slabs_opened != 0).collect();
+            self.classes.into_iter().skip(1).filter(|class| class.taken != 0).collect();
         self.figures
     }
 }
