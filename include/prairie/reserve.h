@@ -33,8 +33,8 @@ extern "C" {
  * each callback in turn is told RESERVE_CND_CRIT and the request is tried again; when all have been
  * told, every callback is told RESERVE_CND_FAIL, and the program ends with a line on the standard
  * error and SIGABRT. A size of 0 counts as 1. xcalloc ends the program at once when the product
- * overflows. xmemalign rounds the alignment up to a power of two. Under the option xmalloc:true the
- * first refusal ends the program, and nobody is told. */
+ * overflows. xmemalign rounds the alignment up to a power of two, and does the same when there is
+ * none. Under the option xmalloc:true the first refusal ends the program, and nobody is told. */
 void *xmalloc(size_t size) PRAIRIE_RESERVE_NAME(xmalloc);
 void *xcalloc(size_t count, size_t size) PRAIRIE_RESERVE_NAME(xcalloc);
 void *xrealloc(void *block, size_t size) PRAIRIE_RESERVE_NAME(xrealloc);

@@ -398,7 +398,6 @@ struct page_piece *supplied_piece_of(const struct page_heap *heap, uint32_t page
     return NULL;
 }
 bool supplied_is_free(const struct page_piece *piece) { return piece == NULL; }
-bool supplied_has_two_free(struct page_heap *heap) { return heap == NULL; }
 uint32_t supplied_lease(struct page_heap *heap, size_t pages, size_t align_pages, bool exact)
 {
     (void)heap, (void)pages, (void)align_pages, (void)exact;

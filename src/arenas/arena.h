@@ -36,7 +36,8 @@ struct magazine_list { /* D1 */
 };
 
 struct depot {
-    struct magazine_list full; /* the oldest first; those that cool behind all others */
+    struct magazine_list full; /* the oldest first; those that cool behind all others, but for what
+                                  drain_oldest leaves of other arenas' blocks */
     void **full_last;          /* the youngest; meaningless while there are none */
     struct magazine_list empty;
     void **opened;         /* a magazine that small ones are filled from; NULL: none */
@@ -106,6 +107,7 @@ struct arena {
     size_t active_pages;               /* A2; atomic: programs read it */
     struct extents *extents;           /* of one whose memory the program supplies (extents.h) */
     size_t grow_limit;                 /* that the program set for extents; 0: none */
+    bool has_spare_extents;            /* atomic: two are wholly free, or were (arena_settle) */
     uint32_t threads;                  /* atomic: bound to it */
     uint32_t times_destroyed;          /* atomic */
     uint32_t staggered;                /* of the blocks of manual_large */

@@ -69,7 +69,7 @@ void arena_check(const struct arena *arena)
     uint32_t staggered = 0, purged_pages = 0;
 
     check(lock_is_mine(&arena->lock));
-    if (arena->extents != NULL) supplied_check(&arena->extents->heap);
+    if (arena->extents != NULL) extents_check(arena->extents);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         purged_pages += check_class_bin(arena, class_index);
         active_pages += arena->bin[class_index].slab_count * slab_pages(class_index);

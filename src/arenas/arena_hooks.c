@@ -113,7 +113,7 @@ static void wait_for_earlier_calls(struct arena *arena, uint64_t hooks_version)
 
 struct extent_hooks *arena_set_hooks(struct arena *arena, struct extent_hooks *hooks)
 {
-    struct extents *made = extents_make(hooks);
+    struct extents *made = extents_make(hooks, &arena->has_spare_extents);
     struct extent_hooks *before;
     uint64_t hooks_version = 0; /* nobody has called hooks of it */
 
@@ -144,7 +144,7 @@ static void give_or_keep(struct arena *arena, struct extent *extent)
     if (extent_give(RELAXED_LOAD(arena->extents->hooks), extent, arena->index, false)) return;
     extent->stays = true;
     lock_take(&arena->lock);
-    supplied_add(&arena->extents->heap, &extent->piece, FREE_DIRTY);
+    extents_add(arena->extents, extent, FREE_DIRTY);
     lock_give(&arena->lock);
 }
 
@@ -176,7 +176,7 @@ bool arena_grow(struct arena *arena, size_t pages, size_t align_pages)
     extent = ask_for(arena, wanted, align_pages << space.page_shift, bytes);
     if (extent != NULL) {
         lock_take(&arena->lock);
-        supplied_add(&extents->heap, &extent->piece, extent->clean ? FREE_CLEAN : FREE_DIRTY);
+        extents_add(extents, extent, extent->clean ? FREE_CLEAN : FREE_DIRTY);
         extents->next_bytes =
             max_size(min_size(2 * extents->next_bytes, extents->grow_limit), page_bytes());
         lock_give(&arena->lock);
@@ -204,7 +204,7 @@ static COLD void settle(struct arena *arena)
 
 void arena_settle(struct arena *arena)
 {
-    if (unlikely(RELAXED_LOAD(arena->extents) != NULL)) settle(arena);
+    if (unlikely(RELAXED_LOAD(arena->has_spare_extents))) settle(arena);
 }
 
 void arenas_settle(void)
@@ -217,7 +217,7 @@ void arena_purge(struct arena *arena)
 {
     struct hook_call call;
     struct extents *extents = begin_calls(arena, &call);
-    const struct extent *extent;
+    struct extent *extent = NULL;
     uint32_t page = 0, next;
     bool purged = false;
 
@@ -225,7 +225,7 @@ void arena_purge(struct arena *arena)
     for (;; page = next) {
         lock_take(&arena->lock);
         next = supplied_take_dirty(&extents->heap, page);
-        if (page != 0) supplied_return(&extents->heap, page, purged ? FREE_CLEAN : FREE_DIRTY);
+        if (page != 0) extents_put_into(extents, extent, page, purged ? FREE_CLEAN : FREE_DIRTY);
         extent = extent_of(extents, next);
         lock_give(&arena->lock);
         if (next == 0) break;
@@ -248,7 +248,10 @@ void arena_give_extents(struct arena *arena)
         lock_take(&arena->lock);
         piece = extents->heap.pieces;
         if (piece != NULL) supplied_remove(&extents->heap, piece);
-        else RELAXED_STORE(arena->extents, NULL);
+        else {
+            RELAXED_STORE(arena->extents, NULL);
+            RELAXED_STORE(arena->has_spare_extents, false);
+        }
         lock_give(&arena->lock);
         if (piece == NULL) break;
         (void)extent_give(extents->hooks, (struct extent *)piece, arena->index, true);

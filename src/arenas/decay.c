@@ -28,6 +28,7 @@ static struct {
     bool expects_sleeper;     /* atomic: the only thread came to hold much */
     uint32_t threads;         /* atomic: decay_thread_count */
     size_t peak_pages;        /* atomic: the most pages in use since the depots were emptied */
+    uint64_t clear_ms;        /* atomic: until then nobody clears for a background thread */
 } decay;
 
 uint64_t decay_looks;
@@ -123,7 +124,7 @@ static bool background_may_end(void)
 }
 
 /* Half of what is not needed goes at each look, twenty times in the span: so the promise holds.
- * Where dirty pages go at once, what depots hold is left. */
+ * Where dirty pages go at once, what depots hold is left to the looks. */
 static uint64_t look_ms(void)
 {
     int64_t decay_ms = option_decay_ms();
@@ -353,7 +354,7 @@ static bool background_may_take(void)
 /* One thread alone is looked at once there is another. */
 void decay_expect_sleepers(void)
 {
-    if (!background_may_take() || RELAXED_LOAD(decay.background_runs)) return;
+    if (!option_background_thread() || RELAXED_LOAD(decay.background_runs)) return;
     if (is_alone()) RELAXED_STORE(decay.expects_sleeper, true);
     else (void)want_background();
 }
@@ -388,6 +389,28 @@ static bool note_shrinking(void)
     return shrunk;
 }
 
+/* Of all threads one is told so, as often as somebody would look in the background. */
+static bool clear_is_due(void)
+{
+    uint64_t now = os_now_ms(), due_ms = RELAXED_LOAD(decay.clear_ms);
+
+    return now >= due_ms
+        && __atomic_compare_exchange_n(&decay.clear_ms, &due_ms, now + look_ms(), false,
+                                       __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* Is what nobody needed in depots, stocks and abandoned caches the caller's to give back? Where
+ * dirty pages are left to nobody, each return of pages comes here, and one thread alone needs a
+ * pause between two clears, too. */
+static bool clears_unneeded(bool alone)
+{
+    int64_t decay_ms = option_decay_ms();
+
+    if (alone && decay_ms > 0) return true;
+    if (decay_ms < 0 || !clear_is_due()) return false;
+    return alone || purge_is_urgent() || !option_background_thread() || !want_background();
+}
+
 bool decay_excess(void)
 {
     bool alone = is_alone(), shrunk = false;
@@ -401,8 +424,7 @@ bool decay_excess(void)
     if (shrunk) {
         RELAXED_STORE(depots_closed, true);
         (void)arenas_clear(CLEAR_ALL);
-    } else if (alone && option_decay_ms() > 0) {
-        /* As the background thread does where there are others. */
+    } else if (clears_unneeded(alone)) {
         (void)arenas_clear(CLEAR_UNNEEDED);
     }
     if (alone && leave_wanted_to_background()) return shrunk;
@@ -430,6 +452,7 @@ void decay_obey_options(void)
 {
     set_on_call();
     ask_for_walk_again();
+    __atomic_store_n(&decay.clear_ms, 0, __ATOMIC_RELAXED); /* it may be due earlier now */
     if (option_background_thread()) decay_resume_looking();
     else if (RELAXED_LOAD(decay.background_runs)) end_background();
     if (RELAXED_LOAD(decay.background_runs)) wake_background();

@@ -4,7 +4,8 @@
  * purge budget, and half of what nobody took from depots since the last time. When it uses half of
  * its peak, its depots and magazines are emptied too, because a few cached blocks hold many slabs
  * open. What it may want again is left to a background thread, which ends before a fork. A program
- * with threads has one that looks twice a second, and ends after ten quiet seconds.
+ * with threads has one that looks twice a second, and ends after ten quiet seconds. Where there may
+ * be none, who returns pages does as much in its place.
  *
  * The promise: ten seconds after the last free of a burst, nine tenths of it are back with the
  * kernel.

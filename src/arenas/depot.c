@@ -212,7 +212,7 @@ static void drain_oldest(struct arena *arena, unsigned class_index)
         return;
     }
     while (others < capacity) oldest[++others] = NULL; /* M3 */
-    append_full(depot, oldest);
+    append_full(depot, oldest); /* as the first one it would be drained again next, in vain */
 }
 
 /* What is not wanted leaves oldest first: the young blocks are the warm ones, and a block that was

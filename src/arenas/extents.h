@@ -8,6 +8,9 @@
  * The pages of an extent in the address space, which a hook got from the default one or from
  * malloc, have numbers already: they are a used run of the shared page heap. Others get some
  * (space/foreign.h).
+ *
+ * Y1  an extent that is wholly free, and may go back, is in the list of spare ones
+ * Y2  when it is not said that two are spare, no two in that list are wholly free
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_ARENAS_EXTENTS_H
@@ -40,14 +43,16 @@ struct extent_hooks {
 };
 
 struct extent {
-    struct page_piece piece; /* first, so that a piece leads to its extent; its page numbers are
+    struct page_piece piece;   /* first, so that a piece leads to its extent; its page numbers are
                                 others when it was added anew */
-    char *base;              /* constant */
-    uint8_t state;           /* constant: of the run in the address space that it is; PAGE_INSIDE:
+    char *base;                /* constant */
+    uint8_t state;             /* constant: of the run in the address space that it is; PAGE_INSIDE:
                                 foreign */
-    bool stays;              /* under the arena's lock: the hooks refused to take it back */
-    bool clean;              /* constant: it came as zeros */
-    uint32_t sample;         /* constant: of the run in state PAGE_SAMPLED */
+    bool stays;                /* under the arena's lock: the hooks refused to take it back */
+    bool clean;                /* constant: it came as zeros */
+    uint32_t sample;           /* constant: of the run in state PAGE_SAMPLED */
+    bool is_spare;             /* under the arena's lock: it is in the list of spare ones */
+    struct extent *next_spare; /* under the arena's lock */
 };
 
 /* A thread that is on its way through the hooks; lies on its stack. */
@@ -71,22 +76,36 @@ struct extents {
      * wanted. */
     bool whole;
     struct hook_call *calls;
+    /* Extents that came to be wholly free, and may be in use again: who puts the second one that is
+     * free there says so in *arena_has_spare. */
+    struct extent *spare;
+    bool *arena_has_spare; /* constant; what it leads to is atomic, its arena's, written under the
+                             lock: arena_settle has something to do */
 };
 
 /* What hooks are when nobody set others: they lease from the page heap. Programs call them too. */
 extern PRIVATE const struct extent_hooks extent_hooks_default;
 
 /* NULL: no memory. */
-struct extents *extents_make(struct extent_hooks *hooks);
+struct extents *extents_make(struct extent_hooks *hooks, bool *arena_has_spare);
 
 /* Below, the caller holds the arena's lock. */
 
 /* A used run out of the extents; 0: none fits. */
 uint32_t extents_take(struct extents *extents, size_t pages, size_t align_pages);
+/* The extent that such a run is in, when it has one to itself: who notes it spares extents_put a
+ * search. NULL: extents may be cut up, and are few. */
+struct extent *extent_of_taken(struct extents *extents, uint32_t page);
 /* Takes a run back. False: it is in no extent; nothing happened. */
 bool extents_put(struct extents *extents, uint32_t page);
+/* The same for one of this extent, as pages of this kind. */
+void extents_put_into(struct extents *extents, struct extent *extent, uint32_t page, unsigned kind);
+/* Adds one that is wholly free, and of that kind. */
+void extents_add(struct extents *extents, struct extent *extent, unsigned kind);
 /* Takes out an extent that is wholly free, unless it is the only such one or stays. NULL: none. */
 struct extent *extents_remove_free(struct extents *extents);
+/* Aborts on a broken invariant. */
+void extents_check(struct extents *extents);
 /* No more than this is asked for ahead of need. */
 void extents_limit_growth(struct extents *extents, size_t bytes);
 /* The extent that holds the page; NULL: none does. */

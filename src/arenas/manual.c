@@ -6,6 +6,7 @@
 struct run manual_lease(struct arena *arena, size_t pages, size_t align_pages)
 {
     struct manual_large *owner = meta_take(sizeof *owner);
+    struct extent *extent = NULL;
     struct run run = { 0, false };
 
     if (owner == NULL) return run;
@@ -14,6 +15,7 @@ struct run manual_lease(struct arena *arena, size_t pages, size_t align_pages)
     } else {
         lock_take(&arena->lock);
         if (arena->extents != NULL) run.page = extents_take(arena->extents, pages, align_pages);
+        if (run.page != 0) extent = extent_of_taken(arena->extents, run.page);
         lock_give(&arena->lock);
     }
     if (run.page == 0) {
@@ -21,7 +23,9 @@ struct run manual_lease(struct arena *arena, size_t pages, size_t align_pages)
         return run;
     }
     lock_take(&arena->lock);
-    *owner = (struct manual_large){ .arena = arena, .next = arena->manual_large, .page = run.page };
+    *owner = (struct manual_large){
+        .arena = arena, .next = arena->manual_large, .extent = extent, .page = run.page
+    };
     if (owner->next != NULL) owner->next->previous = owner;
     arena->manual_large = owner;
     run_mark(run.page, PAGE_MANUAL, meta_number(owner));
@@ -35,6 +39,7 @@ struct run manual_lease(struct arena *arena, size_t pages, size_t align_pages)
 static void forget_manual_large(struct manual_large *owner)
 {
     struct arena *arena = owner->arena;
+    struct extent *extent = owner->extent;
     uint32_t page = owner->page;
 
     arena_count_active(arena, 0 - (size_t)page_record(page)->run_pages);
@@ -44,7 +49,8 @@ static void forget_manual_large(struct manual_large *owner)
     else arena->manual_large = owner->next;
     run_mark(page, PAGE_USED, 0);
     meta_give(owner, sizeof *owner);
-    if (arena->extents == NULL || !extents_put(arena->extents, page)) run_return(page);
+    if (extent != NULL) extents_put_into(arena->extents, extent, page, FREE_DIRTY);
+    else if (arena->extents == NULL || !extents_put(arena->extents, page)) run_return(page);
 }
 
 void manual_set_staggered(uint32_t page, bool is_staggered)
@@ -72,12 +78,14 @@ void manual_return(uint32_t page)
 
 bool manual_resize(uint32_t page, size_t pages)
 {
-    struct arena *arena = ((struct manual_large *)meta_record(page_record(page)->slab))->arena;
+    struct manual_large *owner = meta_record(page_record(page)->slab);
+    struct arena *arena = owner->arena;
     size_t old_pages = page_record(page)->run_pages;
     bool done;
 
     lock_take(&arena->lock);
-    if (arena->extents == NULL || extent_of(arena->extents, page) == NULL)
+    if (arena->extents == NULL
+        || (owner->extent == NULL && extent_of(arena->extents, page) == NULL))
         done = run_resize(page_heap_of(page), page, pages);
     else
         done =

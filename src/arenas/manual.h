@@ -18,7 +18,8 @@
 struct manual_large {
     struct arena *arena; /* constant */
     struct manual_large *next, *previous;
-    uint32_t page; /* constant: the first of the block */
+    struct extent *extent; /* constant: extent_of_taken */
+    uint32_t page;         /* constant: the first of the block */
     /* Atomic, written by who holds the block: its record among samples; 0: it has none. */
     uint32_t sample;
 };

@@ -73,8 +73,11 @@ void *explicit_cache_take(struct cache *cache, struct arena *arena, unsigned cla
 
     leave_destroyed(cache);
     if (arena != NULL && (cache->arena != arena || cache->fixed == 0)) {
+        struct arena *before = cache->fixed != 0 ? cache->arena : NULL;
+
         cache_bind(cache, arena);
         cache->times_destroyed = RELAXED_LOAD(arena->times_destroyed);
+        arena_settle_manual(before);
     }
     block = cache_take(cache, class_index);
     /* A hook that ran meanwhile may have named this cache for another arena. */

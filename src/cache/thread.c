@@ -4,6 +4,7 @@
 #include "thread.h"
 
 #include "../arenas/decay.h"
+#include "../arenas/manual.h"
 #include "cache_list.h"
 #include "sleepers.h"
 
@@ -35,6 +36,13 @@ static void unbind(struct cache *cache)
     cache->fixed &= (uint8_t)~CACHE_BOUND;
 }
 
+/* What it gave back may leave extents free. Hooks that are being asked are not asked again, and who
+ * leaves the arena does so after them, for it lives until then. */
+static void settle_bound(const struct cache *cache)
+{
+    if (cache_is_bound(cache) && !cache_is_away(cache)) arena_settle_manual(cache->arena);
+}
+
 static void end_front(struct front *front, unsigned forks)
 {
     struct cache *cache = front->cache;
@@ -42,6 +50,7 @@ static void end_front(struct front *front, unsigned forks)
     if (front_is_counting(front)) counting_end((struct counting_front *)front);
     if (may_be_abandoned(cache) && cache_list_abandon(cache, forks)) return;
     cache_drain_all(cache);
+    settle_bound(cache);
     if (cache_list_forgot(forks)) cache->fixed = 0;
     unbind(cache);
     cache->is_off = false;
@@ -126,6 +135,7 @@ bool thread_cache_off(void)
     front = front_without_blocks(front);
     if (front == NULL) return false;
     thread_front_set(front);
+    settle_bound(front->cache);
     (void)decay_after_return();
     return true;
 }
@@ -337,7 +347,10 @@ void thread_bind(struct arena *arena)
 
     (void)__atomic_fetch_add(&arena->threads, 1, __ATOMIC_RELAXED);
     cache_bind(cache, arena);
-    if (before != NULL) leave_arena(before);
+    if (before != NULL) {
+        if (before != arena && !cache_is_away(cache)) arena_settle_manual(before);
+        leave_arena(before);
+    }
     aim(cache);
 }
 
@@ -363,4 +376,5 @@ void thread_hold_up_to(unsigned class_index)
     cache_drain_all(cache);
     RELAXED_STORE(cache->class_max, (uint8_t)class_index);
     if (class_index < CLASS_COUNT - 1) keep_no_runs(cache);
+    settle_bound(cache);
 }

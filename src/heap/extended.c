@@ -93,6 +93,13 @@ PUBLIC void *prairie_mallocx(size_t size, int flags)
     return block;
 }
 
+/* Of a large block that is not hardened: those of manual arenas and sampled ones never are. */
+static size_t large_bytes_of(size_t size)
+{
+    size = max_size(size, 1);
+    return round_up(size, os_page_bytes()) - large_spare(size, os_page_bytes());
+}
+
 PUBLIC size_t prairie_nallocx(size_t size, int flags)
 {
     size_t align = flags_align((unsigned)flags);
@@ -102,8 +109,7 @@ PUBLIC size_t prairie_nallocx(size_t size, int flags)
         return size;
     if (likely(class_index != 0)) return class_bytes[class_index];
     if (size > LARGE_BYTES_MAX || align > LARGE_BYTES_MAX) return 0;
-    size = max_size(size, 1);
-    return round_up(size, os_page_bytes()) - large_spare(size, os_page_bytes());
+    return large_bytes_of(size);
 }
 
 PUBLIC size_t prairie_sallocx(const void *block, int flags)
@@ -191,14 +197,14 @@ static bool is_large(const void *block)
 }
 
 /* Large to large, with nothing asked for that would make another place better, and as long as
- * nallocx tells. */
+ * nallocx tells where it is not hardened. */
 static bool may_stay_large(const void *block, size_t size, unsigned flags)
 {
     size_t align = flags_align(flags);
 
     return class_of_aligned(max_size(size, 1), align) == 0 && align <= os_page_bytes()
         && is_aligned((uintptr_t)block, align) && (flags & FLAG_ARENA) == 0 && is_large(block)
-        && large_bytes_for(page_at(block), size) == prairie_nallocx(size, (int)flags);
+        && large_bytes_for(page_at(block), size) == large_bytes_of(size);
 }
 
 /* A block that is aligned to more than a line by chance keeps that only where it is: it is resized
@@ -210,8 +216,7 @@ static void *resize_or_move(void *block, size_t old_bytes, size_t size, unsigned
     void *resized;
 
     if (flags_align(flags) > LINE_BYTES && size < REMAP_BYTES_MIN) {
-        if (resize_in_place(block, size, size, frame) == prairie_nallocx(size, (int)flags))
-            return block;
+        if (resize_in_place(block, size, size, frame) == large_bytes_of(size)) return block;
         return move_flagged(block, old_bytes, size, flags, frame);
     }
     resized = resize_large(block, size, frame); /* to another place, too */

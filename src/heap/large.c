@@ -97,7 +97,7 @@ INLINE void look_when_due(const struct page_heap *heap, size_t pages)
 
 struct arena *large_owner(const struct alloc_request *request)
 {
-    const struct cache *cache = thread_word()->cache;
+    const struct cache *cache = thread_front()->cache;
 
     if (unlikely(request->arena != NULL)) return arena_if_counts_large(request->arena);
     return likely(cache != NULL) ? cache_large_arena(cache) : NULL;

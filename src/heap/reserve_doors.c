@@ -82,8 +82,10 @@ PUBLIC void *xrealloc(void *block, size_t size)
     return never_null((struct errand){ .block = block, .size = size });
 }
 
+/* No callback could help with an alignment that no power of two is as large as. */
 PUBLIC void *xmemalign(size_t align, size_t size)
 {
+    if (unlikely(align > (SIZE_MAX >> 1) + 1)) fatal("xmemalign: no alignment is as large as that");
     return never_null((struct errand){ .align = align, .size = size });
 }
 

@@ -53,7 +53,7 @@ struct run_bins {
 
 /* A stretch of pages that was given to a page heap, which does not open more by itself. */
 struct page_piece {
-    struct page_piece *next; /* under the heap's lock, or its arena's */
+    struct page_piece *next, *previous; /* under the heap's lock, or its arena's */
     uint32_t first, pages;
     uint16_t lent; /* what bin_index of its first page was: it may lie in a used run */
 };
@@ -81,6 +81,8 @@ struct page_heap {
     uint64_t huge_again_at; /* under lock: clean_leased at which a withdrawn wish for huge pages
                                comes again; UINT64_MAX: never */
     size_t huge_withdrawal; /* under lock: the one that huge_again_at is for */
+    struct page_piece *likely_piece; /* of a supplied one, under its arena's lock: where the next
+                                        page is likely to be; NULL: nobody knows */
 } __attribute__((aligned(LINE_BYTES)));
 
 struct run {

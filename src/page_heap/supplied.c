@@ -15,10 +15,13 @@ void supplied_start(struct page_heap *heap)
 
 /* ---- pieces ---- */
 
+/* There may be one for each block. */
 struct page_piece *supplied_piece_of(const struct page_heap *heap, uint32_t page)
 {
-    struct page_piece *piece = heap->pieces;
+    struct page_piece *piece = heap->likely_piece;
 
+    if (piece != NULL && page - piece->first < piece->pages) return piece;
+    piece = heap->pieces;
     while (piece != NULL && page - piece->first >= piece->pages) piece = piece->next;
     return piece;
 }
@@ -34,6 +37,8 @@ void supplied_add(struct page_heap *heap, struct page_piece *piece, unsigned kin
 {
     lock_take(page_heap_lock(heap));
     piece->next = heap->pieces;
+    piece->previous = NULL;
+    if (heap->pieces != NULL) heap->pieces->previous = piece;
     heap->pieces = piece;
     heap->open_pages += piece->pages;
     piece->lent = page_record(piece->first)->bin_index;
@@ -43,7 +48,6 @@ void supplied_add(struct page_heap *heap, struct page_piece *piece, unsigned kin
 
 void supplied_remove(struct page_heap *heap, struct page_piece *piece)
 {
-    struct page_piece **link = &heap->pieces;
     uint32_t end = piece->first + piece->pages;
 
     lock_take(page_heap_lock(heap));
@@ -59,8 +63,10 @@ void supplied_remove(struct page_heap *heap, struct page_piece *piece)
     tag_run(page_record(piece->first), piece->pages, PAGE_USED, PAGE_USED);
     page_record(piece->first)->bin_index = piece->lent;
     heap->open_pages -= piece->pages;
-    while (*link != piece) link = &(*link)->next;
-    *link = piece->next;
+    if (heap->likely_piece == piece) heap->likely_piece = NULL;
+    if (piece->next != NULL) piece->next->previous = piece->previous;
+    if (piece->previous != NULL) piece->previous->next = piece->next;
+    else heap->pieces = piece->next;
     lock_give(page_heap_lock(heap));
 }
 
@@ -77,22 +83,6 @@ static uint32_t free_stretch(const struct page_piece *piece, uint32_t from)
 bool supplied_is_free(const struct page_piece *piece)
 {
     return free_stretch(piece, piece->first) == piece->pages;
-}
-
-/* As many as two pieces that are free have at least. */
-bool supplied_has_two_free(struct page_heap *heap)
-{
-    unsigned runs = 0;
-
-    lock_take(page_heap_lock(heap));
-    for (unsigned word = 0; word < FREE_KINDS * BIN_WORDS && runs < 2; word++)
-        for (uint64_t bits = heap->bins.bitmap[word]; bits != 0 && runs < 2; bits &= bits - 1) {
-            uint32_t head = heap->bins.head[word * 64 + lowest_bit(bits)];
-
-            runs += page_record(head)->bin.next != 0 ? 2 : 1;
-        }
-    lock_give(page_heap_lock(heap));
-    return runs >= 2;
 }
 
 /* ---- leases ---- */

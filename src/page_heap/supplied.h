@@ -29,8 +29,6 @@ struct page_piece *supplied_piece_of(const struct page_heap *heap, uint32_t page
 bool supplied_is_same_piece(const struct page_heap *heap, uint32_t page, uint32_t other);
 /* Is nothing of it leased? */
 bool supplied_is_free(const struct page_piece *piece);
-/* Are there at least two free runs? Without them no two pieces can be all free. */
-bool supplied_has_two_free(struct page_heap *heap);
 
 /* A used run; `exact`: only from a stretch of free pages of just that length. 0: none fits. */
 uint32_t supplied_lease(struct page_heap *heap, size_t pages, size_t align_pages, bool exact);

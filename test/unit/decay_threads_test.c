@@ -490,6 +490,82 @@ static void what_is_worth_no_pass_keeps_nobody_awake(void **state)
     assert_true(dirty_pages() > 0);
 }
 
+static unsigned waiting_magazines(void) { return arenas[0]->bin[5].depot.full.count; }
+
+/* As many clears as a helper would have made looks, however often threads return pages. */
+static void clear_alone(void)
+{
+    unsigned brought;
+
+    fill_depot(5);
+    fill_depot(5);
+    brought = waiting_magazines();
+    for (unsigned i = 0; i < 20; i++) breathe(burst_pages());
+    assert_int_equal(waiting_magazines(), brought);
+    for (unsigned i = 0; i < 10; i++) {
+        fake_clock_ms(decay_numbers().look_ms);
+        breathe(burst_pages());
+    }
+    assert_int_equal(waiting_magazines(), 0);
+    assert_int_equal(page_heap_used_pages(page_heap), 0);
+}
+
+static void threads_without_a_helper_clear(void **state)
+{
+    (void)state;
+    start_threads(2);
+    options_parse("background_thread:false", "MALLOC_CONF");
+    clear_alone();
+    assert_int_equal(fake_calls(FAKE_THREAD_START), 0);
+    options_parse("dirty_decay_ms:0", "MALLOC_CONF");
+    clear_alone();
+}
+
+static void threads_whose_helper_is_refused_clear(void **state)
+{
+    (void)state;
+    start_threads(2);
+    fake_thread_allow(false);
+    clear_alone();
+    options_parse("dirty_decay_ms:0", "MALLOC_CONF");
+    clear_alone();
+}
+
+static void threads_that_may_keep_none_clear(void **state)
+{
+    (void)state;
+    start_threads(2);
+    purge_keep_none(true);
+    clear_alone();
+    assert_false(fake_thread_waits());
+}
+
+static void one_thread_whose_pages_go_at_once_clears(void **state)
+{
+    (void)state;
+    start_threads(1);
+    options_parse("dirty_decay_ms:0", "MALLOC_CONF");
+    clear_alone();
+}
+
+/* Dirty pages are not left to it, depots and caches are. */
+static void the_helper_empties_depots_where_pages_go_at_once(void **state)
+{
+    (void)state;
+    start_threads(2);
+    options_parse("dirty_decay_ms:0", "MALLOC_CONF");
+    fill_depot(5);
+    breathe(burst_pages());
+    assert_true(fake_thread_waits());
+    assert_int_equal(dirty_pages(), 0);
+    assert_true(fake_thread_run());
+    check_arenas();
+    assert_int_equal(waiting_magazines(), 0);
+    assert_int_equal(page_heap_used_pages(page_heap), 0);
+    decay_expect_sleepers();
+    assert_true(fake_thread_waits());
+}
+
 static void look_for_locks(enum fake_call kind)
 {
     if (kind != FAKE_SLEEP && kind != FAKE_PURGE && kind != FAKE_MOVE) return;
@@ -521,25 +597,26 @@ static void the_child_of_a_fork_starts_its_own_thread(void **state)
     assert_true(fake_thread_waits());
 }
 
-UNIT_MAIN(UNIT_TEST(the_helper_is_asked_early), UNIT_TEST(who_has_no_helper_keeps_the_budget),
-          UNIT_TEST(one_thread_asks_nobody_early),
-          UNIT_TEST(the_helper_gives_back_what_nobody_needs),
-          UNIT_TEST(what_huge_pages_left_goes_in_the_background),
-          UNIT_TEST(at_rest_huge_pages_are_no_longer_wanted),
-          UNIT_TEST(the_helper_leaves_what_is_needed), UNIT_TEST(the_helper_empties_the_depots),
-          UNIT_TEST(the_helper_empties_what_was_opened),
-          UNIT_TEST(the_helper_stays_while_it_is_asked), UNIT_TEST(the_helper_does_not_end_unheard),
-          UNIT_TEST(the_helper_empties_the_stocks), UNIT_TEST(a_helper_that_ended_starts_again),
-          UNIT_TEST(a_helper_that_is_refused_is_not_needed),
-          UNIT_TEST(near_a_limit_it_is_not_asked), UNIT_TEST(it_is_asked_once),
-          UNIT_TEST(the_last_thread_purges_at_once),
-          UNIT_TEST(the_helper_of_one_thread_ends_with_its_rights),
-          UNIT_TEST(the_helper_of_threads_ends_with_its_rights),
-          UNIT_TEST(the_helper_keeps_time_while_rights_are_the_same),
-          UNIT_TEST(the_helper_sleeps_no_longer_than_is_asked_now),
-          UNIT_TEST(a_new_listener_ends_a_long_sleep),
-          UNIT_TEST(the_helper_looks_for_stalls_twice_a_second),
-          UNIT_TEST(the_helper_can_be_declined), UNIT_TEST(the_helper_meets_a_kernel_that_refuses),
-          UNIT_TEST(what_is_worth_no_pass_keeps_nobody_awake),
-          UNIT_TEST(the_slow_calls_are_made_without_any_lock),
-          UNIT_TEST(the_child_of_a_fork_starts_its_own_thread))
+UNIT_MAIN(
+    UNIT_TEST(the_helper_is_asked_early), UNIT_TEST(who_has_no_helper_keeps_the_budget),
+    UNIT_TEST(one_thread_asks_nobody_early), UNIT_TEST(the_helper_gives_back_what_nobody_needs),
+    UNIT_TEST(what_huge_pages_left_goes_in_the_background),
+    UNIT_TEST(at_rest_huge_pages_are_no_longer_wanted), UNIT_TEST(the_helper_leaves_what_is_needed),
+    UNIT_TEST(the_helper_empties_the_depots), UNIT_TEST(the_helper_empties_what_was_opened),
+    UNIT_TEST(the_helper_stays_while_it_is_asked), UNIT_TEST(the_helper_does_not_end_unheard),
+    UNIT_TEST(the_helper_empties_the_stocks), UNIT_TEST(a_helper_that_ended_starts_again),
+    UNIT_TEST(a_helper_that_is_refused_is_not_needed), UNIT_TEST(near_a_limit_it_is_not_asked),
+    UNIT_TEST(it_is_asked_once), UNIT_TEST(the_last_thread_purges_at_once),
+    UNIT_TEST(the_helper_of_one_thread_ends_with_its_rights),
+    UNIT_TEST(the_helper_of_threads_ends_with_its_rights),
+    UNIT_TEST(the_helper_keeps_time_while_rights_are_the_same),
+    UNIT_TEST(the_helper_sleeps_no_longer_than_is_asked_now),
+    UNIT_TEST(a_new_listener_ends_a_long_sleep),
+    UNIT_TEST(the_helper_looks_for_stalls_twice_a_second), UNIT_TEST(the_helper_can_be_declined),
+    UNIT_TEST(the_helper_meets_a_kernel_that_refuses),
+    UNIT_TEST(what_is_worth_no_pass_keeps_nobody_awake), UNIT_TEST(threads_without_a_helper_clear),
+    UNIT_TEST(threads_whose_helper_is_refused_clear), UNIT_TEST(threads_that_may_keep_none_clear),
+    UNIT_TEST(one_thread_whose_pages_go_at_once_clears),
+    UNIT_TEST(the_helper_empties_depots_where_pages_go_at_once),
+    UNIT_TEST(the_slow_calls_are_made_without_any_lock),
+    UNIT_TEST(the_child_of_a_fork_starts_its_own_thread))

@@ -358,6 +358,68 @@ static void extents_that_may_not_be_cut(void **state)
     (void)state;
 }
 
+/* Where each block has an extent, the list of all is followed neither for one that comes back nor
+ * for one that is taken again: it is damaged here. */
+static void extents_in_use_are_passed_by(void **state)
+{
+    struct page_piece *list;
+    struct arena *arena;
+    int flags;
+    void *blocks[5];
+
+    (void)state;
+    arena = hooked_arena();
+    flags = (int)(MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE);
+    seen.refuse_split = true;
+    for (unsigned i = 0; i < 5; i++) assert_non_null(blocks[i] = prairie_mallocx(100000, flags));
+    assert_true(arena->extents->whole);
+    prairie_free(blocks[1]); /* spare */
+    list = arena->extents->heap.pieces;
+    arena->extents->heap.pieces = (struct page_piece *)(uintptr_t)1;
+    assert_ptr_equal(prairie_mallocx(100000, flags), blocks[1]);
+    prairie_free(blocks[3]);
+    arena->extents->heap.pieces = list;
+    prairie_check_all();
+    prairie_free(blocks[1]);
+    assert_int_equal(seen.dallocs, 2); /* the first one that was not to be cut, and this or that */
+    assert_true(placed_destroy(arena));
+    assert_int_equal(seen.bytes_out, 0);
+}
+
+static void *to_free;
+
+static uint64_t locks_of_free(const struct arena *arena)
+{
+    uint64_t before = lock_numbers(&arena->lock).taken;
+
+    prairie_free(to_free);
+    return lock_numbers(&arena->lock).taken - before;
+}
+
+/* Runs that are free in one extent, or in two that are in use, are no reason to look for more. */
+static void hooks_are_thought_of_when_an_extent_is_spare(void **state)
+{
+    struct arena *arena = hooked_arena();
+    int flags = (int)(MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE);
+    void *blocks[64], *small[2];
+
+    (void)state;
+    for (unsigned i = 0; i < 64; i++) assert_non_null(blocks[i] = prairie_mallocx(100000, flags));
+    for (unsigned i = 0; i < 2; i++) assert_non_null(small[i] = prairie_mallocx(64, flags));
+    for (unsigned i = 0; i < 64; i += 4) {
+        to_free = blocks[i];
+        assert_int_equal(locks_of_free(arena), 1);
+    }
+    to_free = small[0];
+    assert_int_equal(locks_of_free(arena), 1);
+    prairie_check_all();
+    for (unsigned i = 0; i < 64; i++)
+        if (i % 4 != 0) prairie_free(blocks[i]);
+    assert_true(seen.dallocs > 0);
+    assert_true(placed_destroy(arena));
+    assert_int_equal(seen.bytes_out, 0);
+}
+
 /* A block that cannot be cut is moved to become smaller, with all that the new one has room for. */
 static void a_shorter_block_keeps_its_usable_bytes(void **state)
 {
@@ -617,7 +679,9 @@ UNIT_MAIN(UNIT_TEST(memory_from_elsewhere), UNIT_TEST(memory_from_the_default_ho
           UNIT_TEST(extents_are_asked_for_in_growing_pieces),
           UNIT_TEST(each_extent_is_twice_the_one_before), UNIT_TEST(a_refused_block_has_no_record),
           UNIT_TEST(the_end_of_an_arena_keeps_errno), UNIT_TEST(large_requests_are_refused),
-          UNIT_TEST(extents_that_may_not_be_cut), UNIT_TEST(a_shorter_block_keeps_its_usable_bytes),
+          UNIT_TEST(extents_that_may_not_be_cut), UNIT_TEST(extents_in_use_are_passed_by),
+          UNIT_TEST(hooks_are_thought_of_when_an_extent_is_spare),
+          UNIT_TEST(a_shorter_block_keeps_its_usable_bytes),
           UNIT_TEST(memory_that_must_be_committed), UNIT_TEST(memory_that_stays),
           UNIT_TEST(a_bound_thread), UNIT_TEST(large_blocks_move_their_end),
           UNIT_TEST(free_spans_are_purged), UNIT_TEST(free_pages_are_clean_or_dirty),

@@ -303,6 +303,37 @@ static void manual_arenas_are_hardened_too(void **state)
     prairie_check_all();
 }
 
+/* They have no marks, and are as long as their pages: nallocx, which is asked for a size and not
+ * for a block, answers for those that have. */
+static void large_blocks_of_manual_arenas_are_resized_in_place(void **state)
+{
+    struct arena *arena;
+    size_t bytes;
+    int flags;
+
+    (void)state;
+    harden();
+    prairie_free(taken(1));
+    bytes = 64 * page_bytes();
+    arena = arena_create();
+    assert_non_null(arena);
+    flags = (int)(MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE);
+    block = prairie_mallocx(bytes - 100, flags);
+    assert_int_equal(prairie_nallocx(bytes - 100, flags), bytes - 100);
+    assert_int_equal(prairie_sallocx(block, flags), bytes);
+    for (size_t less = 8; less < 32; less += 8) {
+        size_t size = bytes - less * page_bytes() - 100;
+
+        assert_ptr_equal(prairie_rallocx(block, size, 0), block);
+        assert_int_equal(prairie_sallocx(block, 0), size + 100);
+        assert_ptr_equal(prairie_rallocx(block, size - page_bytes(), MALLOCX_ALIGN(page_bytes())),
+                         block);
+    }
+    prairie_free(block);
+    assert_true(placed_destroy(arena));
+    prairie_check_all();
+}
+
 /* Those that are large have no page more, nor have vast ones: they are as in any other process. */
 static void what_is_not_marked_has_no_page_more(void **state)
 {
@@ -729,6 +760,7 @@ UNIT_MAIN(UNIT_TEST(what_is_to_be_zero_is), UNIT_TEST(junk_is_what_a_block_begin
           UNIT_TEST(blocks_from_before_go_home_for_good),
           UNIT_TEST(blocks_from_before_are_counted_when_they_go),
           UNIT_TEST(manual_arenas_are_hardened_too),
+          UNIT_TEST(large_blocks_of_manual_arenas_are_resized_in_place),
           UNIT_TEST(no_pages_move_over_those_of_an_arena),
           UNIT_TEST(what_a_moved_block_gains_is_junk), UNIT_TEST(a_bound_thread_is_free_to_choose),
           UNIT_TEST(totals_begin_when_the_program_asks), UNIT_TEST(totals_are_usable_bytes),

@@ -328,9 +328,101 @@ static void what_caches_give_back_lets_extents_go(void **state)
     prairie_check_all();
 }
 
+/* ---- caches of bound threads ---- */
+
+enum { HELD = 10000 };
+
+/* The thread's cache holds the last blocks of extents that are free otherwise. */
+static void hold_in_cache(struct arena *arena)
+{
+    static void *blocks[HELD];
+
+    prairie_free(prairie_malloc(1)); /* a first call attaches the thread */
+    thread_bind(arena);
+    for (unsigned i = 0; i < HELD; i++) assert_non_null(blocks[i] = prairie_malloc(3000));
+    for (unsigned i = 0; i < HELD; i++) prairie_free(blocks[i]);
+}
+
+/* Nothing is in use: the last slab stays open in one extent, and one that is free for the next. */
+static void expect_two_extents(struct arena *arena)
+{
+    unsigned count = 0;
+
+    lock_take(&arena->lock);
+    for (const struct page_piece *piece = arena->extents->heap.pieces; piece; piece = piece->next)
+        count++;
+    lock_give(&arena->lock);
+    assert_in_range(count, 1, 2);
+    prairie_check_all();
+}
+
+static void *hold_and_end(void *arena)
+{
+    hold_in_cache(arena);
+    return NULL;
+}
+
+static void *hold_and_bind(void *arena)
+{
+    hold_in_cache(arena);
+    thread_bind(arenas[0]);
+    expect_two_extents(arena);
+    return NULL;
+}
+
+static void *hold_and_switch_off(void *arena)
+{
+    hold_in_cache(arena);
+    assert_true(thread_cache_off());
+    expect_two_extents(arena);
+    return NULL;
+}
+
+static void *hold_and_hold_less(void *arena)
+{
+    hold_in_cache(arena);
+    thread_hold_up_to(1);
+    expect_two_extents(arena);
+    return NULL;
+}
+
+/* A few of its blocks hold all extents. */
+static void *end_in_explicit(void *hooked)
+{
+    struct arena *arena = hooked, *other = new_arena();
+    unsigned number = explicit_cache_create();
+    static void *blocks[HELD];
+    int cached = (int)MALLOCX_TCACHE(number), flags = (int)(cached | MALLOCX_ARENA(arena->index));
+
+    for (unsigned i = 0; i < HELD; i++) assert_non_null(blocks[i] = prairie_mallocx(3000, flags));
+    for (unsigned i = 0; i < HELD; i++)
+        prairie_dallocx(blocks[i], i % (HELD / 8) == 0 ? cached : (int)MALLOCX_TCACHE_NONE);
+    flags = (int)(cached | MALLOCX_ARENA(other->index));
+    prairie_dallocx(prairie_mallocx(3000, flags), cached);
+    expect_two_extents(arena);
+    return NULL;
+}
+
+static void what_bound_caches_held_lets_extents_go(void **state)
+{
+    void *(*const ways[])(void *) = { hold_and_end, hold_and_bind, hold_and_switch_off,
+                                      hold_and_hold_less, end_in_explicit };
+
+    (void)state;
+    for (unsigned way = 0; way < ARRAY_COUNT(ways); way++) {
+        struct arena *arena = hooked_arena();
+
+        run_thread(ways[way], arena);
+        expect_two_extents(arena);
+        assert_true(placed_destroy(arena));
+        assert_int_equal(seen.bytes_out, 0);
+    }
+}
+
 UNIT_MAIN(UNIT_TEST(hooks_take_from_elsewhere), UNIT_TEST(a_hook_binds_its_thread),
           UNIT_TEST(no_hook_switches_the_cache_off), UNIT_TEST(the_end_waits_for_other_threads),
           UNIT_TEST(new_hooks_wait_for_calls_of_the_old_ones),
           UNIT_TEST(a_hook_that_sets_hooks_waits_for_nobody),
           UNIT_TEST(a_hook_does_not_wait_for_hooks), UNIT_TEST(an_arena_at_its_end_takes_no_hooks),
-          UNIT_TEST(what_caches_give_back_lets_extents_go))
+          UNIT_TEST(what_caches_give_back_lets_extents_go),
+          UNIT_TEST(what_bound_caches_held_lets_extents_go))

@@ -136,7 +136,7 @@ static void x_doors_end_the_process(void **state)
     expect_abort(end_in_xmalloc,
                  "prairie: out of memory in xmalloc, xcalloc, xrealloc or xmemalign");
     expect_abort(end_in_xrealloc, "prairie: out of memory in xmalloc, xcalloc, xrealloc or");
-    expect_abort(end_in_xmemalign, "prairie: out of memory in xmalloc, xcalloc, xrealloc or");
+    expect_abort(end_in_xmemalign, "prairie: xmemalign: no alignment is as large as that");
     expect_abort(end_in_xcalloc, "prairie: xcalloc: count times size overflows");
 }
 

@@ -348,7 +348,7 @@ static void what_a_handler_makes_is_held_until_the_fork_ends(void **state)
     assert_non_null(made);
     assert_int_equal(made->lock.state, LOCK_FORKING);
     assert_int_equal(made->page_heap->lock.state, LOCK_FORKING);
-    assert_non_null(extents_make(NULL)); /* with a lock that nobody takes */
+    assert_non_null(extents_make(NULL, NULL)); /* with a lock that nobody takes */
     run_child_of_a_fork(what_was_made_is_free);
     assert_int_equal(made->lock.state, LOCK_FORKING);
     heap_fork_ends_in_parent();

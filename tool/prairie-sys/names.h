@@ -193,10 +193,14 @@
 #define extent_hooks_unset prairie_own_extent_hooks_unset
 #define extent_may_be_cut prairie_own_extent_may_be_cut
 #define extent_of prairie_own_extent_of
+#define extent_of_taken prairie_own_extent_of_taken
 #define extent_purge prairie_own_extent_purge
+#define extents_add prairie_own_extents_add
+#define extents_check prairie_own_extents_check
 #define extents_limit_growth prairie_own_extents_limit_growth
 #define extents_make prairie_own_extents_make
 #define extents_put prairie_own_extents_put
+#define extents_put_into prairie_own_extents_put_into
 #define extents_remove_free prairie_own_extents_remove_free
 #define extents_take prairie_own_extents_take
 #define fatal prairie_own_fatal
@@ -796,7 +800,6 @@
 #define strays prairie_own_strays
 #define supplied_add prairie_own_supplied_add
 #define supplied_check prairie_own_supplied_check
-#define supplied_has_two_free prairie_own_supplied_has_two_free
 #define supplied_is_free prairie_own_supplied_is_free
 #define supplied_is_same_piece prairie_own_supplied_is_same_piece
 #define supplied_lease prairie_own_supplied_lease
