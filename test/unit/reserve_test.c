@@ -57,10 +57,16 @@ static void a_release_is_in_one_run_or_does_nothing(void **state)
     assert_true(reserve_resize(16 * page_bytes()));
     assert_false(reserve_release(17));
     assert_int_equal(reserve.pages, 16);
+    assert_int_equal(reserve.releases, 0);
     assert_true(reserve_release(16));
     assert_int_equal(reserve.pages, 0);
     assert_int_equal(reserve.run_count, 0);
+    assert_int_equal(reserve.releases, 1);
+    assert_int_equal(meta.held_back_bytes, 0);
     assert_false(reserve_release(1));
+    assert_true(reserve_refill());
+    assert_int_equal(reserve.refills, 2);
+    assert_true(meta.held_back_bytes > 0);
     check_reserve();
 }
 
@@ -148,6 +154,7 @@ static void shrinking_gives_pages_back(void **state)
     used = page_heap_used_pages(page_heap);
     assert_true(reserve_resize(10 * page_bytes()));
     assert_int_equal(page_heap_used_pages(page_heap), used - 30);
+    assert_int_equal(reserve.refills, 1); /* what stays was never given away */
     assert_true(reserve_resize(0));
     assert_int_equal(page_heap_used_pages(page_heap), used - 40);
     assert_int_equal(meta.held_back_bytes, 0);
