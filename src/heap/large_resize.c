@@ -43,7 +43,7 @@ static COLD void fill_gained(uint32_t page, size_t old_bytes)
 }
 
 /* In a hardened process it reads as zero, as new blocks do. What a vast one gained does anyway. */
-static COLD void clear_gained(uint32_t page, size_t old_bytes)
+static COLD void wipe_gained(uint32_t page, size_t old_bytes)
 {
     if (page_record(page)->state != PAGE_VAST)
         hardened_wipe_from(page, large_begin(page) + old_bytes);
@@ -120,7 +120,7 @@ static bool resize_here(uint32_t page, size_t size, bool may_move)
     if (bytes + spare != old_bytes + old_spare && !resize_pages(page, pages_for(bytes), may_move))
         return false;
     set_spare(page, spare);
-    if (unlikely(hardening.is_on) && bytes > old_bytes) clear_gained(page, old_bytes);
+    if (unlikely(hardening.is_on) && bytes > old_bytes) wipe_gained(page, old_bytes);
     if (unlikely(fill_is_wanted())) fill_gained(page, old_bytes);
     if (bytes < old_bytes && unlikely(decay_after_return())) thread_flush();
     if (bytes > old_bytes) look_after_growth(page);
