@@ -58,8 +58,8 @@ static void a_reserve_does_not_take_the_last_of_a_group(void **state)
     assert_int_equal(reserve_min_get(), 32 * MiB);
 }
 
-/* However much is left: a request that is larger than that would be served, and its pages charged when
- * they are touched. Callbacks that free nothing change nothing. */
+/* However much is left: a request that is larger than that would be served, and its pages charged
+ * when they are touched. Callbacks that free nothing change nothing. */
 static void a_request_beyond_the_room_of_a_group_is_refused(void **state)
 {
     void *block;
@@ -243,7 +243,7 @@ static void idle_pages_are_counted_before_growth(void **state)
     assert_int_equal(limits_look_from(0), LOOK_AT_LEASES);
 }
 
-/* A process that has shrunk in such a group: who takes no pages looks no more, and runs are kept. */
+/* A process that has shrunk in such a group: who takes no pages looks no more, and keeps runs. */
 static void idle_pages_cost_who_leases_none_nothing(void **state)
 {
     enum { FEW = 10 }; /* of 100; others take that lock as well, who ask how many cores there are */
