@@ -81,6 +81,25 @@ static void a_request_beyond_the_room_of_a_group_is_refused(void **state)
     prairie_check_all();
 }
 
+/* Another thread is about to take more than there is: others go on without the reserve. */
+static void a_request_beyond_the_room_bars_no_other(void **state)
+{
+    (void)state;
+    follow_group(64 * MiB, 20 * MiB);
+    assert_false(reserve_min_set(1 * MiB));
+    add(hear, "a");
+    assert_false(page_heaps_are_barred());
+    for (size_t size = 1000; size < 3 * MiB; size = size * 17 + 1) {
+        decay_look_at_limits_from(SIZE_MAX); /* this thread has looked */
+        limits_bar_clean_for(60 * MiB);
+        assert_true(page_heaps_are_barred());
+        assert_non_null(prairie_malloc(size));
+    }
+    assert_int_equal(reserve.releases, 0);
+    assert_int_equal(told.count, 0);
+    prairie_check_all();
+}
+
 /* Small blocks and large ones: what it gives up for one is not taken back for it. */
 static void the_reserve_serves_in_the_last_of_a_group(void **state)
 {
@@ -574,6 +593,7 @@ static void a_group_that_is_followed_no_more_is_no_limit(void **state)
 UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told), UNIT_TEST(a_group_that_counts_again_is_read_again),
           UNIT_TEST(a_reserve_does_not_take_the_last_of_a_group),
           UNIT_TEST(a_request_beyond_the_room_of_a_group_is_refused),
+          UNIT_TEST(a_request_beyond_the_room_bars_no_other),
           UNIT_TEST(the_reserve_serves_in_the_last_of_a_group),
           UNIT_TEST(a_group_that_cannot_be_read_is_what_it_was),
           UNIT_TEST(what_is_not_touched_takes_half_of_the_room),
