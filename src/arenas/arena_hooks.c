@@ -239,22 +239,21 @@ void arena_purge(struct arena *arena)
 void arena_give_extents(struct arena *arena)
 {
     struct extents *extents = arena->extents;
-    struct page_piece *piece;
+    struct extent *extent;
     struct os_interlude before;
 
     if (extents == NULL) return;
     before = os_interlude_begins();
     for (;;) {
         lock_take(&arena->lock);
-        piece = extents->heap.pieces;
-        if (piece != NULL) supplied_remove(&extents->heap, piece);
-        else {
+        extent = extents_remove_any(extents);
+        if (extent == NULL) {
             RELAXED_STORE(arena->extents, NULL);
             RELAXED_STORE(arena->has_spare_extents, false);
         }
         lock_give(&arena->lock);
-        if (piece == NULL) break;
-        (void)extent_give(extents->hooks, (struct extent *)piece, arena->index, true);
+        if (extent == NULL) break;
+        (void)extent_give(extents->hooks, extent, arena->index, true);
     }
     os_interlude_ends(before);
     meta_give(extents, sizeof *extents);

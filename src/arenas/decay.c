@@ -452,7 +452,7 @@ void decay_obey_options(void)
 {
     set_on_call();
     ask_for_walk_again();
-    __atomic_store_n(&decay.clear_ms, 0, __ATOMIC_RELAXED); /* it may be due earlier now */
+    RELAXED_STORE(decay.clear_ms, 0); /* it may be due earlier now */
     if (option_background_thread()) decay_resume_looking();
     else if (RELAXED_LOAD(decay.background_runs)) end_background();
     if (RELAXED_LOAD(decay.background_runs)) wake_background();

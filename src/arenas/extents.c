@@ -120,6 +120,16 @@ struct extent *extents_remove_free(struct extents *extents)
     return found;
 }
 
+struct extent *extents_remove_any(struct extents *extents)
+{
+    struct extent *extent = extents->spare;
+
+    if (extent != NULL) extents->spare = extent->next_spare;
+    else extent = (struct extent *)extents->heap.pieces;
+    if (extent != NULL) supplied_remove(&extents->heap, &extent->piece);
+    return extent;
+}
+
 void extents_check(struct extents *extents)
 {
     unsigned free = 0;

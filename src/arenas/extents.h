@@ -104,6 +104,9 @@ void extents_put_into(struct extents *extents, struct extent *extent, uint32_t p
 void extents_add(struct extents *extents, struct extent *extent, unsigned kind);
 /* Takes out an extent that is wholly free, unless it is the only such one or stays. NULL: none. */
 struct extent *extents_remove_free(struct extents *extents);
+/* Takes out any, for good; the spare ones first, so that no other of them leads to it. NULL: there
+ * is none. */
+struct extent *extents_remove_any(struct extents *extents);
 /* Aborts on a broken invariant. */
 void extents_check(struct extents *extents);
 /* No more than this is asked for ahead of need. */

@@ -138,13 +138,30 @@ static NOINLINE void free_sized_other(void *block, size_t size)
     prairie_free(block);
 }
 
+/* A large block of the usual kind, and the size ends in its last page: the usual case, known
+ * without asking what such a size has to spare. */
+INLINE bool is_plain_of_size(const void *block, size_t size)
+{
+    uint32_t page = page_at(block);
+
+    return is_plain_large(block, page) && large_plain_bytes(page) - size < page_bytes();
+}
+
+/* Jumped to, so that the usual way has no frame. */
+static NOINLINE void free_sized_unusual(void *block, size_t size)
+{
+    misuse_check_told_beyond(block, size);
+    prairie_free(block);
+}
+
 /* Beyond the table every size lies within a quarter of its class. */
 void free_sized_beyond_table(void *block, size_t size)
 {
     size_t bytes = bytes_of_offset(class_map_at(block));
 
-    if (bytes == 0) misuse_check_told_beyond(block, size);
-    else if (unlikely(!is_resized_from(size, bytes))) misuse_wrong_size(block);
+    if (bytes == 0 && unlikely(!is_plain_of_size(block, size)))
+        return free_sized_unusual(block, size);
+    if (bytes != 0 && unlikely(!is_resized_from(size, bytes))) misuse_wrong_size(block);
     prairie_free(block);
 }
 

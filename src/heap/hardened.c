@@ -224,8 +224,8 @@ static NOINLINE void wipe_and_send_home(unsigned class_index, void *block)
     free_home(class_index, block);
 }
 
-/* The same of a thread whose totals the program reads. The mark is read again, so that the usual way
- * need not keep what it said. */
+/* The same of a thread whose totals the program reads. The mark is read again, so that the usual
+ * way need not keep what it said. */
 static COLD NOINLINE void count_and_wipe_and_put(struct front *front, unsigned class_index,
                                                  void *block)
 {

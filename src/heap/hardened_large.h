@@ -15,7 +15,7 @@
  * asked for an extent, which may be just this block: a run without a page more. */
 bool hardened_large_is_usual(const struct alloc_request *request);
 
-/* The pages of a large block without a mark, that is not vast, are wiped from there to their end. */
+/* Wipes the pages of a large block without a mark, which is not vast, from there to their end. */
 void hardened_wipe_from(uint32_t page, char *from);
 
 /* Below, `page` is the first one of such a block. */

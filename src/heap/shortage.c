@@ -185,7 +185,9 @@ void *shortage_serve(const struct alloc_request *request)
         bool fits = pages_wanted(request) <= RELAXED_LOAD(reserve.wanted_pages);
         size_t bytes = request_bytes(request);
 
-        block = serve_from_reserve(request);
+        /* Clean pages may be barred for another thread's request, which takes more. */
+        if (page_heaps_are_barred()) block = serve_once(request);
+        if (block == NULL) block = serve_from_reserve(request);
         if (reserve_is_short() || page_heaps_are_barred()) block = tell_low(request, bytes, block);
         for (unsigned i = 0; i < ROUNDS_MAX && block == NULL && fits; i++) {
             block = tell_low(request, bytes, NULL);

@@ -154,7 +154,7 @@ INLINE void count_marked(const struct alloc_request *request, const struct alloc
     struct counting_front *counting = counting_of(thread_word());
 
     if (counting != NULL && unlikely(counting->is_told))
-        counting_add_taken(counting, request->size - request_bytes(wider));
+        counting->allocated -= request_bytes(wider) - request->size;
 }
 
 /* What was sampled, or has a mapping of its own, has no mark. */

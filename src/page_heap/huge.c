@@ -5,8 +5,8 @@
 
 struct huge huge;
 
-/* Pages in use or dirty from which on huge pages are wanted: so many for each page heap in use, for each
- * touches its last huge page only in part. */
+/* Pages in use or dirty from which on huge pages are wanted: so many for each page heap in use, for
+ * each touches its last huge page only in part. */
 static READS_UNLOCKED size_t from_pages(void)
 {
     size_t heaps_in_use = 1;

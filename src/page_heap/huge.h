@@ -62,9 +62,9 @@ INLINE bool huge_take_left_behind(void)
 
 /* Are they for this process's regions, and not barred? */
 bool huge_is_possible(void);
-/* The address space is about to open, for so many pages. What is open and clean is no reason for huge
- * pages, and much of it speaks against them: blocks with large alignments leave it between them.
- * Under the lock of the address space. */
+/* The address space is about to open, for so many pages. What is open and clean is no reason for
+ * huge pages, and much of it speaks against them: blocks with large alignments leave it between
+ * them. Under the lock of the address space. */
 void huge_before_growth(struct page_heap *heap, size_t coming);
 /* Takes the option over: `never` ends the wish at once; with `always` what is open already gets it
  * now. */

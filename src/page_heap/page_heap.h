@@ -147,9 +147,9 @@ INLINE size_t page_heap_used_pages(struct page_heap *heap)
     return heap->open_pages - heap->free_pages[FREE_DIRTY] - heap->free_pages[FREE_CLEAN];
 }
 
-/* Used pages that belong to no large block: nearly all are slabs', but those of large blocks of
- * manual arenas and of the reserve are among them. Vast blocks count among large
- * ones of the first page heap, but have none of its pages. Exact under the lock. */
+/* Used pages that are not counted as large blocks': those of slabs, and few others, as of the
+ * reserve and of the large blocks of manual arenas. Vast blocks count among the large ones of the
+ * first page heap, but have none of its pages. Exact under the lock. */
 INLINE size_t page_heap_slab_pages(struct page_heap *heap)
 {
     size_t large = heap->large_pages;

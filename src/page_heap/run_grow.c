@@ -38,8 +38,8 @@ static void cut_off_seam(const struct page_heap *heap, struct page_span *span)
     span->count--;
 }
 
-/* Opens at least `missing` more pages of at most room_bytes, for a lease of `pages`: a clean run, or
- * the end of one. A seam may come before them, which counts as no memory. */
+/* Opens at least `missing` more pages of at most room_bytes, for a lease of `pages`: a clean run,
+ * or the end of one. A seam may come before them, which counts as no memory. */
 static struct page_span grow(struct page_heap *heap, size_t missing, size_t pages,
                              size_t room_bytes)
 {

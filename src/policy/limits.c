@@ -296,9 +296,9 @@ enum limits_state limits_look(void)
     return state;
 }
 
-void limits_bar_clean_for(size_t coming)
+READS_UNLOCKED void limits_bar_clean_for(size_t coming)
 {
-    if (!RELAXED_LOAD(limits.bars_clean)) return;
+    if (!RELAXED_LOAD(limits.bars_clean) || !group_is_limited()) return;
     lock_take(&limits.lock);
     bar_clean_pages(coming);
     lock_give(&limits.lock);

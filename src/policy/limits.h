@@ -81,14 +81,14 @@ enum limits_state {
 /* Gives back free pages beyond a line, or while processes wait for memory. Called without a
  * lock. */
 enum limits_state limits_look(void);
-/* So many bytes are about to be taken: where there is a reserve they get no clean pages if they would
- * take the last of the group's room. Until somebody looks again. Called without a lock. */
+/* So many bytes are about to be taken: where there is a reserve they get no clean pages if they
+ * would take the last of the group's room. Until somebody looks again. Called without a lock. */
 void limits_bar_clean_for(size_t coming);
 /* Is everything below its line again, after reading anew? Called without a lock. */
 bool limits_are_clear(void);
 /* The size of the region from which on limits_look should be called, when `coming` bytes are about
- * to be taken; 0: always; LOOK_AT_LEASES: before each lease for a large block, and after clean pages
- * were leased for slabs, however large the region is; SIZE_MAX: never. */
+ * to be taken; 0: always; LOOK_AT_LEASES: before each lease for a large block, and after clean
+ * pages were leased for slabs, however large the region is; SIZE_MAX: never. */
 enum { LOOK_AT_LEASES = 1 };
 size_t limits_look_from(size_t coming);
 /* For the background thread, every STALL_LOOK_MS while somebody wants to be told: looks for stalls.

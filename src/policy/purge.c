@@ -9,8 +9,8 @@ enum { REGRET_MS = 2000 };
 /* The kernel takes some milliseconds for the longest run; a thread that purges may not run at all
  * for a while. */
 enum { AWAIT_MS_MAX = 20 };
-/* What may stay in any case is shared among so many page heaps at most: a smaller share is not worth
- * a pass. */
+/* What may stay in any case is shared among so many page heaps at most: a smaller share is not
+ * worth a pass. */
 enum { KEEPERS_MAX = 16 };
 
 struct purge purge[PAGE_HEAPS] SPARSE;

@@ -30,7 +30,8 @@ struct commit {
 extern PRIVATE struct commit commit;
 
 /* A page heap counts its pages and the clean ones of them there, under its lock: what it opens as
- * clean first, so that growth never looks as if something was taken. */
+ * clean first, so that growth never looks as if something was taken; and what it closes is clean
+ * no longer before it is closed, so that nothing that is taken is missed. */
 void commit_add_heap(const size_t *open_pages, const size_t *clean_pages);
 
 /* The pages among what is taken: that somebody holds, or that are dirty. */

@@ -17,8 +17,8 @@ void meta_start(struct os_range zone)
     meta.next = meta.zone_end;
 }
 
-/* Opens the zone down to there, and ahead of need when that is possible. Not `may_pass`: only as far
- * as the hard limit allows. False: no memory. Under the lock. */
+/* Opens the zone down to there, and ahead of need when that is possible. Not `may_pass`: only as
+ * far as the hard limit allows. False: no memory. Under the lock. */
 static bool open_down_to(char *wanted, bool may_pass)
 {
     size_t room = (size_t)(meta.open_base - meta.zone_base), least, bytes;

@@ -39,8 +39,8 @@ void meta_start(struct os_range zone);
 /* A zeroed record of at least `bytes` (at most META_RECORD_BYTES_MAX), at a multiple of 64 bytes,
  * or of a page when `bytes` is a multiple of the page size. NULL: no memory. */
 void *meta_take(size_t bytes);
-/* The same, whatever the hard limit says: of the few records without which nobody could ask how much
- * is used when it is reached. They count as used. */
+/* The same, whatever the hard limit says: of the few records without which nobody could ask how
+ * much is used when it is reached. They count as used. */
 void *meta_take_past_limit(size_t bytes);
 void meta_give(void *record, size_t bytes);
 /* Opens the zone to at least `bytes`, used or not, so that records can still be had when memory for

@@ -402,7 +402,8 @@ _Static_assert(sizeof(struct snapshot) <= META_RECORD_BYTES_MAX, "a record");
 /* Arena 0 also has what is nobody's, and so a place before it is made. */
 static unsigned room_end(void) { return (unsigned)max_size(arenas_end(), 1); }
 
-/* A record for the numbers of each arena, all 0. No hard limit refuses them. False: no memory, and the old numbers stay. */
+/* A record for the numbers of each arena, all 0. No hard limit refuses them. False: no memory, and
+ * the old numbers stay. */
 static bool room_ready(void)
 {
     unsigned end = room_end();

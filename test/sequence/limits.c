@@ -53,8 +53,8 @@ static void set_hard(size_t bytes)
 }
 
 /* Never more than the limit, or less and less when there was more; neither by prairie's own account
- * nor by the statistics, which know that the pages between blocks of a slab have gone. The records of
- * clean pages do not count, nor the class map. */
+ * nor by the statistics, which know that the pages between blocks of a slab have gone. The records
+ * of clean pages do not count, nor the class map. */
 void check_hard(void)
 {
     if (world.hard_bytes == 0 || world.players > 1) return;

@@ -146,8 +146,8 @@ static void the_default_hooks_take_back_what_they_gave(void **state)
     prairie_check_all();
 }
 
-/* Pages come back as a new mapping, clean; or as they are, where there is none. What the kernel closed
- * and would not commit again is lost, and nothing else. */
+/* Pages come back as a new mapping, clean; or as they are, where there is none. What the kernel
+ * closed and would not commit again is lost, and nothing else. */
 static void the_default_hooks_take_back_new_pages(void **state)
 {
     struct extent_hooks hooks = extent_hooks_default, *own = &hooks;

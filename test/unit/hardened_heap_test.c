@@ -203,7 +203,8 @@ static void a_block_of_hooks_keeps_what_it_does_not_lose(void **state)
     prairie_free(block);
 }
 
-/* Small ones, large ones with room for a mark, and those that fill their pages. What they gain, too. */
+/* Small ones, large ones with room for a mark, and those that fill their pages. What they gain,
+ * too. */
 static void junk_is_what_a_block_begins_with(void **state)
 {
     const size_t sizes[] = { 100, 40 * KiB - 100, 40 * KiB };

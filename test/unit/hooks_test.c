@@ -231,6 +231,70 @@ static void new_hooks_wait_for_calls_of_the_old_ones(void **state)
     prairie_check_all();
 }
 
+enum { ENDED_BLOCKS = 6, ENDED_BYTES = 100 * 4096 };
+
+static void *ended_block(struct arena *arena)
+{
+    void *block = prairie_mallocx(ENDED_BYTES, MALLOCX_ARENA(arena->index));
+
+    assert_non_null(block);
+    return block;
+}
+
+static bool slow_dalloc(struct extent_hooks *hooks, void *base, size_t bytes, bool committed,
+                        unsigned arena)
+{
+    if (seen.dallocs == 3) {
+        __atomic_store_n(&purging, 1, __ATOMIC_RELEASE);
+        wait_until_set(&may_purge_end);
+    }
+    return test_dalloc(hooks, base, bytes, committed, arena);
+}
+
+static void *end_it(void *arena)
+{
+    assert_true(placed_destroy(arena));
+    return NULL;
+}
+
+/* In the child of a fork the arena has what its end had not given back yet, and it may end anew. */
+static int use_what_is_left(struct arena *arena, size_t bytes_kept)
+{
+    void *blocks[ENDED_BLOCKS];
+
+    seen.dallocs = 4;
+    for (unsigned i = 0; i < ENDED_BLOCKS; i++) blocks[i] = ended_block(arena);
+    for (unsigned i = 0; i < ENDED_BLOCKS; i++) prairie_free(blocks[i]);
+    prairie_check_all();
+    return !placed_destroy(arena) || seen.bytes_out != bytes_kept;
+}
+
+static void an_end_that_a_fork_interrupts_is_none(void **state)
+{
+    struct extent_hooks hooks = test_hooks;
+    struct arena *arena = hooked_arena();
+    pthread_t ender;
+    int child, status;
+
+    (void)state;
+    seen.refuse_split = true;
+    purging = may_purge_end = 0;
+    hooks.dalloc = slow_dalloc;
+    (void)arena_set_hooks(arena, &hooks);
+    for (unsigned i = 0; i < ENDED_BLOCKS; i++) (void)ended_block(arena);
+    seen.dallocs = 0;
+    assert_int_equal(pthread_create(&ender, NULL, end_it, arena), 0);
+    wait_until_set(&purging);
+    child = fake_fork();
+    if (child == 0) _exit(use_what_is_left(arena, ENDED_BYTES));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    __atomic_store_n(&may_purge_end, 1, __ATOMIC_RELEASE);
+    assert_int_equal(pthread_join(ender, NULL), 0);
+    assert_int_equal(status, 0);
+    assert_int_equal(seen.bytes_out, 0);
+    prairie_check_all();
+}
+
 static bool setting_purge(struct extent_hooks *hooks, void *base, size_t bytes, size_t offset,
                           size_t length, unsigned arena)
 {
@@ -422,6 +486,7 @@ static void what_bound_caches_held_lets_extents_go(void **state)
 UNIT_MAIN(UNIT_TEST(hooks_take_from_elsewhere), UNIT_TEST(a_hook_binds_its_thread),
           UNIT_TEST(no_hook_switches_the_cache_off), UNIT_TEST(the_end_waits_for_other_threads),
           UNIT_TEST(new_hooks_wait_for_calls_of_the_old_ones),
+          UNIT_TEST(an_end_that_a_fork_interrupts_is_none),
           UNIT_TEST(a_hook_that_sets_hooks_waits_for_nobody),
           UNIT_TEST(a_hook_does_not_wait_for_hooks), UNIT_TEST(an_arena_at_its_end_takes_no_hooks),
           UNIT_TEST(what_caches_give_back_lets_extents_go),

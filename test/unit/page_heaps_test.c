@@ -199,8 +199,8 @@ static void who_would_come_is_asked_for_all_together(void **state)
     assert_true(purge_is_within_budget()); /* nobody would come for so little */
 }
 
-/* Each opens a share of what one of them has, not of what all have: or the last of many would open a
- * multiple of what is used. */
+/* Each opens a share of what one of them has, not of what all have: or the last of many would open
+ * a multiple of what is used. */
 static void an_opening_is_a_share_of_what_each_has(void **state)
 {
     size_t open, step;

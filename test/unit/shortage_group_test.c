@@ -58,8 +58,8 @@ static void a_reserve_does_not_take_the_last_of_a_group(void **state)
     assert_int_equal(reserve_min_get(), 32 * MiB);
 }
 
-/* However much is left: a request that is larger than that would be served, and its pages charged when
- * they are touched. Callbacks that free nothing change nothing. */
+/* However much is left: a request that is larger than that would be served, and its pages charged
+ * when they are touched. Callbacks that free nothing change nothing. */
 static void a_request_beyond_the_room_of_a_group_is_refused(void **state)
 {
     void *block;
@@ -78,6 +78,25 @@ static void a_request_beyond_the_room_of_a_group_is_refused(void **state)
     assert_null(prairie_realloc(block, 43 * MiB));
     assert_non_null(block = prairie_realloc(block, 10 * MiB));
     prairie_free(block);
+    prairie_check_all();
+}
+
+/* Another thread is about to take more than there is: others go on without the reserve. */
+static void a_request_beyond_the_room_bars_no_other(void **state)
+{
+    (void)state;
+    follow_group(64 * MiB, 20 * MiB);
+    assert_false(reserve_min_set(1 * MiB));
+    add(hear, "a");
+    assert_false(page_heaps_are_barred());
+    for (size_t size = 1000; size < 3 * MiB; size = size * 17 + 1) {
+        decay_look_at_limits_from(SIZE_MAX); /* this thread has looked */
+        limits_bar_clean_for(60 * MiB);
+        assert_true(page_heaps_are_barred());
+        assert_non_null(prairie_malloc(size));
+    }
+    assert_int_equal(reserve.releases, 0);
+    assert_int_equal(told.count, 0);
     prairie_check_all();
 }
 
@@ -243,7 +262,7 @@ static void idle_pages_are_counted_before_growth(void **state)
     assert_int_equal(limits_look_from(0), LOOK_AT_LEASES);
 }
 
-/* A process that has shrunk in such a group: who takes no pages looks no more, and runs are kept. */
+/* A process that has shrunk in such a group: who takes no pages looks no more, and keeps runs. */
 static void idle_pages_cost_who_leases_none_nothing(void **state)
 {
     enum { FEW = 10 }; /* of 100; others take that lock as well, who ask how many cores there are */
@@ -574,6 +593,7 @@ static void a_group_that_is_followed_no_more_is_no_limit(void **state)
 UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told), UNIT_TEST(a_group_that_counts_again_is_read_again),
           UNIT_TEST(a_reserve_does_not_take_the_last_of_a_group),
           UNIT_TEST(a_request_beyond_the_room_of_a_group_is_refused),
+          UNIT_TEST(a_request_beyond_the_room_bars_no_other),
           UNIT_TEST(the_reserve_serves_in_the_last_of_a_group),
           UNIT_TEST(a_group_that_cannot_be_read_is_what_it_was),
           UNIT_TEST(what_is_not_touched_takes_half_of_the_room),

@@ -201,6 +201,7 @@
 #define extents_make prairie_own_extents_make
 #define extents_put prairie_own_extents_put
 #define extents_put_into prairie_own_extents_put_into
+#define extents_remove_any prairie_own_extents_remove_any
 #define extents_remove_free prairie_own_extents_remove_free
 #define extents_take prairie_own_extents_take
 #define fatal prairie_own_fatal
