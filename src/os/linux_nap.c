@@ -28,17 +28,17 @@ extern PRIVATE const char __ehdr_start[];
 /* Its code; by the background thread. */
 static struct os_range own_code;
 
-static void find_own_code(void)
+static void find_own_code(const char *start)
 {
-    const ElfW(Ehdr) *file = (const ElfW(Ehdr) *)__ehdr_start;
-    const ElfW(Phdr) *segment = (const ElfW(Phdr) *)(__ehdr_start + file->e_phoff);
+    const ElfW(Ehdr) *file = (const ElfW(Ehdr) *)start;
+    const ElfW(Phdr) *segment = (const ElfW(Phdr) *)(start + file->e_phoff);
     uintptr_t first = 0;
 
     for (unsigned i = 0; i < file->e_phnum; i++) {
         if (segment[i].p_type != PT_LOAD) continue;
         if (segment[i].p_offset == 0) first = segment[i].p_vaddr;
         if ((segment[i].p_flags & PF_X) != 0)
-            own_code = (struct os_range){ (char *)__ehdr_start + (segment[i].p_vaddr - first),
+            own_code = (struct os_range){ (char *)start + (segment[i].p_vaddr - first),
                                           segment[i].p_memsz };
     }
 }
@@ -154,7 +154,7 @@ static bool numbers_are_ours(void)
 bool os_naps_are_told(void)
 {
     if (&__ehdr_start == NULL || !linux_take_own_files() || !numbers_are_ours()) return false;
-    if (own_code.bytes == 0) find_own_code();
+    if (own_code.bytes == 0) find_own_code(__ehdr_start);
     return own_code.bytes != 0;
 }
 

@@ -181,6 +181,27 @@ static void a_program_that_shrank_empties_its_depots(void **state)
     assert_int_equal(page_heap_used_pages(page_heap), burst_pages() / 8);
 }
 
+/* What is in use is read without a lock, and looks like a half when more was opened meanwhile. */
+static void what_seems_to_be_a_half_is_counted_again(void **state)
+{
+    uint32_t part[3];
+    size_t peak, opened;
+
+    (void)state;
+    start_threads(1);
+    (void)lease(burst_pages());
+    for (unsigned i = 0; i < ARRAY_COUNT(part); i++) part[i] = lease(burst_pages());
+    assert_false(return_and_look(part[0]));
+    peak = page_heaps_used_now();
+    run_return(part[1]); /* two of three are left */
+    opened = bytes_of(page_heaps_used_now() - peak / 2);
+    space.open_bytes -= opened;
+    assert_int_equal(page_heaps_used_now(), peak / 2);
+    assert_false(decay_excess());
+    space.open_bytes += opened;
+    assert_true(return_and_look(part[2]));
+}
+
 static void a_program_that_did_not_shrink_keeps_them(void **state)
 {
     uint32_t part;
@@ -364,6 +385,26 @@ static void the_helper_ends_in_the_middle_of_its_work(void **state)
     check_arenas();
 }
 
+/* Who tells it to may hold the locks that it would need to close the end. */
+static void the_helper_leaves_the_end_open_when_it_is_told_to_end(void **state)
+{
+    size_t open;
+
+    (void)state;
+    start_threads(2);
+    options_parse("retain:false", "MALLOC_CONF");
+    breathe(burst_pages());
+    assert_true(fake_thread_waits());
+    open = space.open_bytes;
+    fake_on_call(tell_it_to_end);
+    assert_true(fake_thread_run());
+    assert_true(fake_calls(FAKE_PURGE) > 0);
+    assert_int_equal(space.open_bytes, open);
+    decay_close_tail(false); /* that was why */
+    assert_true(space.open_bytes < open);
+    check_arenas();
+}
+
 /* Where none runs a fork meets nobody either. */
 static void a_fork_without_a_helper_waits_for_nobody(void **state)
 {
@@ -466,6 +507,7 @@ UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
           UNIT_TEST(what_goes_at_once_closes_the_end),
           UNIT_TEST(looks_are_as_frequent_as_the_span_is_short),
           UNIT_TEST(a_program_that_shrank_empties_its_depots),
+          UNIT_TEST(what_seems_to_be_a_half_is_counted_again),
           UNIT_TEST(a_program_that_did_not_shrink_keeps_them),
           UNIT_TEST(each_purge_drains_what_nobody_took),
           UNIT_TEST(what_a_breathing_program_leaves_goes_later),
@@ -475,6 +517,7 @@ UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
           UNIT_TEST(a_fork_of_one_thread_meets_no_other),
           UNIT_TEST(a_fork_of_the_last_thread_meets_no_other),
           UNIT_TEST(the_helper_ends_in_the_middle_of_its_work),
+          UNIT_TEST(the_helper_leaves_the_end_open_when_it_is_told_to_end),
           UNIT_TEST(a_fork_without_a_helper_waits_for_nobody),
           UNIT_TEST(a_fork_waits_for_a_helper_that_says_it_ends),
           UNIT_TEST(a_helper_that_is_the_childs_is_known_there),

@@ -19,6 +19,7 @@ static void the_helper_gives_back_what_nobody_needs(void **state)
     assert_true(fake_thread_run());
     check_arenas();
     assert_true(looks > 20);
+    assert_true(dirty_at_look[1] <= burst_pages() / 2); /* from the first look on */
     assert_true(dirty_at_look[20] <= burst_pages() / 10);
     for (unsigned i = 1; i < 20; i++) assert_true(dirty_at_look[i] <= dirty_at_look[i - 1]);
     assert_true(os_now_ms() - start < 60 * 1000); /* and then it ends */
@@ -366,6 +367,30 @@ static void the_helper_of_threads_ends_with_its_rights(void **state)
     rights_given_up_end_it(2);
 }
 
+/* What another thread leaves to it while it gives way. */
+static void leave_a_burst(enum fake_call kind)
+{
+    if (kind != FAKE_PURGE) return;
+    fake_beside_call(NULL);
+    breathe(burst_pages());
+    assert_true(inside_background_asked());
+}
+
+static void what_comes_while_its_rights_end_it_goes_as_well(void **state)
+{
+    (void)state;
+    start_threads(2);
+    breathe(burst_pages());
+    assert_true(fake_thread_waits());
+    fake_rights_part(1);
+    fake_beside_call(leave_a_burst);
+    assert_true(fake_thread_run());
+    assert_false(inside_background_runs());
+    assert_false(inside_background_asked());
+    assert_true(dirty_pages() <= plain_budget());
+    check_arenas();
+}
+
 /* Comparing rights often changes nothing of when it looks for memory, or of when it ends. */
 static void the_helper_keeps_time_while_rights_are_the_same(void **state)
 {
@@ -373,6 +398,8 @@ static void the_helper_keeps_time_while_rights_are_the_same(void **state)
 
     (void)state;
     start_threads(2);
+    options_parse("dirty_decay_ms:10200", "test"); /* no multiple of those looks */
+    assert_int_not_equal(decay_numbers().look_ms % inside_rights_ms, 0);
     breathe(burst_pages());
     start = os_now_ms();
     assert_true(fake_thread_run());
@@ -609,6 +636,7 @@ UNIT_MAIN(
     UNIT_TEST(it_is_asked_once), UNIT_TEST(the_last_thread_purges_at_once),
     UNIT_TEST(the_helper_of_one_thread_ends_with_its_rights),
     UNIT_TEST(the_helper_of_threads_ends_with_its_rights),
+    UNIT_TEST(what_comes_while_its_rights_end_it_goes_as_well),
     UNIT_TEST(the_helper_keeps_time_while_rights_are_the_same),
     UNIT_TEST(the_helper_sleeps_no_longer_than_is_asked_now),
     UNIT_TEST(a_new_listener_ends_a_long_sleep),

@@ -388,6 +388,33 @@ static void our_code_is_found_where_files_tell_of_our_threads(void **state)
     assert_false(is_ours((uintptr_t)state));
 }
 
+/* A program that lies where it was linked to has addresses there, and may have its code in its first
+ * segment. */
+static void our_code_is_found_wherever_the_program_was_linked_to(void **state)
+{
+    static struct {
+        ElfW(Ehdr) head;
+        ElfW(Phdr) segment[3];
+    } image = { .head = { .e_phoff = sizeof image.head, .e_phnum = 3 } };
+    const char *base = (const char *)&image;
+
+    (void)state;
+    image.segment[0] = (ElfW(Phdr)){ .p_type = PT_LOAD, .p_flags = PF_R, .p_vaddr = 0x400000 };
+    image.segment[1] = (ElfW(Phdr)){ .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_memsz = 77 };
+    image.segment[1].p_offset = 0x1000;
+    image.segment[1].p_vaddr = 0x401000;
+    image.segment[2] = (ElfW(Phdr)){ .p_type = PT_GNU_STACK, .p_flags = PF_R | PF_X };
+    find_own_code(base);
+    assert_ptr_equal(own_code.base, base + 0x1000);
+    assert_int_equal(own_code.bytes, 77);
+    image.segment[0].p_flags |= PF_X;
+    image.segment[0].p_memsz = 99;
+    image.segment[1].p_flags = PF_R;
+    find_own_code(base);
+    assert_ptr_equal(own_code.base, base);
+    assert_int_equal(own_code.bytes, 99);
+}
+
 UNIT_MAIN(UNIT_TEST(who_sleeps_elsewhere_naps), UNIT_TEST(who_runs_does_not),
           UNIT_TEST(who_sleeps_in_our_code_does_not),
           UNIT_TEST(who_calls_the_kernel_there_does_not),
@@ -395,4 +422,5 @@ UNIT_MAIN(UNIT_TEST(who_sleeps_elsewhere_naps), UNIT_TEST(who_runs_does_not),
           UNIT_TEST(who_woke_meanwhile_does_not), UNIT_TEST(who_is_in_a_signal_handler_does_not),
           UNIT_TEST(who_waits_for_a_child_does_not), UNIT_TEST(who_is_not_there_does_not),
           UNIT_TEST(whose_word_lies_elsewhere_does_not), UNIT_TEST(the_first_thread_naps_as_well),
-          UNIT_TEST(our_code_is_found_where_files_tell_of_our_threads))
+          UNIT_TEST(our_code_is_found_where_files_tell_of_our_threads),
+          UNIT_TEST(our_code_is_found_wherever_the_program_was_linked_to))

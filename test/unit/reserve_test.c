@@ -288,6 +288,25 @@ static void records_are_there_after_a_release(void **state)
     check_reserve();
 }
 
+/* Pages that the kernel did not let go are more than is wanted, so that none are missing then. */
+static void records_are_held_back_anew_where_no_pages_are_missing(void **state)
+{
+    (void)state;
+    start();
+    assert_true(reserve_resize(16 * page_bytes()));
+    fake_fail_kind(FAKE_KEEP_FROM_CHILD, true);
+    assert_true(reserve_resize(4 * page_bytes()));
+    assert_int_equal(reserve.pages, 16);
+    fake_fail_kind(FAKE_KEEP_FROM_CHILD, false);
+    assert_true(reserve_release(2));
+    assert_int_equal(reserve.pages, 14);
+    assert_int_equal(meta.held_back_bytes, 0);
+    assert_true(reserve_is_short());
+    assert_true(reserve_refill());
+    assert_true(meta.held_back_bytes >= inside_records_bytes_min);
+    check_reserve();
+}
+
 /* However many were taken since: those held back are others then. */
 static void records_held_back_are_real(void **state)
 {
@@ -418,8 +437,9 @@ UNIT_MAIN(UNIT_TEST(filling_touches_every_page), UNIT_TEST(nobody_is_given_it_in
           UNIT_TEST(what_cannot_be_given_back_is_no_reason_for_more),
           UNIT_TEST(released_pages_are_ordinary), UNIT_TEST(a_child_touches_its_own),
           UNIT_TEST(a_child_without_a_reserve_lacks_nothing),
-          UNIT_TEST(records_are_there_after_a_release), UNIT_TEST(records_held_back_are_real),
-          UNIT_TEST(a_crowded_group_is_not_filled_up),
+          UNIT_TEST(records_are_there_after_a_release),
+          UNIT_TEST(records_are_held_back_anew_where_no_pages_are_missing),
+          UNIT_TEST(records_held_back_are_real), UNIT_TEST(a_crowded_group_is_not_filled_up),
           UNIT_TEST(what_is_missing_may_take_half_of_the_room),
           UNIT_TEST(what_the_machine_has_not_got_is_not_touched), UNIT_TEST(the_walker_sees_damage),
           UNIT_TEST(every_refused_call_leaves_it_whole))

@@ -302,8 +302,10 @@ static void one_walks_at_a_time(void **state)
     assert_int_equal(fake_calls(FAKE_SLEEP), 100);
     assert_false(walk());
     assert_true(sparse_is_pending());
+    RELAXED_STORE(sparse_slabs.next, arenas[0]->bin[page_class()].partial.first);
     sparse_forget_others(); /* as in the child of a fork */
     assert_false(sparse_is_pending());
+    assert_int_equal(RELAXED_LOAD(sparse_slabs.next), 0); /* where its first walk begins anew */
     assert_int_equal(sparse_purge_all(), unused_pages() * page_bytes());
 }
 

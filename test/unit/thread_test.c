@@ -328,16 +328,18 @@ static void the_first_thread_obeys_what_all_may_hold(void **state)
 /* ---- fork ---- */
 
 static uint32_t may_end; /* atomic */
+static struct arena *shared;
 
 static void *wait_with_a_cache(void *unused)
 {
     use_every_class();
+    thread_bind(shared);
     __atomic_store_n((uint32_t *)unused, 1, __ATOMIC_RELEASE);
     wait_until_set(&may_end);
     return NULL;
 }
 
-/* In the child there is one thread, whose cache is the only one. */
+/* In the child there is one thread, whose cache is the only one, in its arena too. */
 static void the_child_of_a_fork_forgets_the_others(void **state)
 {
     uint32_t ready = 0;
@@ -346,12 +348,15 @@ static void the_child_of_a_fork_forgets_the_others(void **state)
 
     (void)state;
     use_every_class();
+    shared = arena_create();
+    thread_bind(shared);
     assert_int_equal(pthread_create(&thread, NULL, wait_with_a_cache, &ready), 0);
     wait_until_set(&ready);
     assert_int_equal(caches_in_use(), 2);
     child = fake_fork();
     if (child == 0) {
         bool good = caches_in_use() == 1 && mine_visited;
+        good &= inside_threads_with_caches() == 1 && shared->threads == 1;
         use_every_class();
         prairie_check_all();
         _exit(good ? 0 : 1);
@@ -359,6 +364,7 @@ static void the_child_of_a_fork_forgets_the_others(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_int_equal(caches_in_use(), 2);
+    assert_int_equal(shared->threads, 2);
     __atomic_store_n(&may_end, 1, __ATOMIC_RELEASE);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(caches_in_use(), 1);
