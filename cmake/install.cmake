@@ -27,9 +27,26 @@ endforeach()
 if(TARGET prairie_shared-hardened)
     set_target_properties(prairie_shared-hardened prairie_object-hardened prairie_early-hardened PROPERTIES EXCLUDE_FROM_ALL OFF)
 endif()
-# A jemalloc may have its header in the usual place, so ours lies in a folder for those who ask (jemalloc.pc).
-set(PRAIRIE_JEMALLOC_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR}/prairie/compatible CACHE STRING "folder of jemalloc/jemalloc.h")
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/jemalloc DESTINATION ${PRAIRIE_JEMALLOC_INCLUDEDIR})
+# jemalloc's header lies in a folder for those who ask (jemalloc.pc), and in the usual place as well, unless a jemalloc has
+# its own there.
+set(PRAIRIE_COMPATIBLE_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR}/prairie/compatible)
+set(PRAIRIE_JEMALLOC_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR} CACHE STRING
+    "folder in which jemalloc/jemalloc.h is installed where no other lies; empty: none")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/jemalloc DESTINATION ${PRAIRIE_COMPATIBLE_INCLUDEDIR})
+if(PRAIRIE_JEMALLOC_INCLUDEDIR)
+    install(CODE "
+        get_filename_component(folder \"${PRAIRIE_JEMALLOC_INCLUDEDIR}/jemalloc\" ABSOLUTE BASE_DIR \"\${CMAKE_INSTALL_PREFIX}\")
+        set(lies \"\$ENV{DESTDIR}\${folder}/jemalloc.h\")
+        set(text prairie)
+        if(EXISTS \"\${lies}\")
+            file(READ \"\${lies}\" text)
+        endif()
+        if(text MATCHES prairie)
+            file(INSTALL DESTINATION \"\${folder}\" TYPE FILE FILES \"${PROJECT_SOURCE_DIR}/include/jemalloc/jemalloc.h\")
+        else()
+            message(STATUS \"\${lies} is another jemalloc's, and stays\")
+        endif()")
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/prairie DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 FILES_MATCHING PATTERN "*.3")
@@ -48,7 +65,7 @@ file(RELATIVE_PATH PRAIRIE_PC_ROOT
      ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 prairie_from_prefix(PRAIRIE_PC_LIBDIR ${CMAKE_INSTALL_FULL_LIBDIR})
 prairie_from_prefix(PRAIRIE_PC_INCLUDEDIR ${CMAKE_INSTALL_FULL_INCLUDEDIR})
-prairie_from_prefix(PRAIRIE_JEMALLOC_PC_INCLUDEDIR ${PRAIRIE_JEMALLOC_INCLUDEDIR})
+prairie_from_prefix(PRAIRIE_JEMALLOC_PC_INCLUDEDIR ${PRAIRIE_COMPATIBLE_INCLUDEDIR})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/prairie.pc.in ${PROJECT_BINARY_DIR}/prairie.pc @ONLY)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/prairie-static.pc.in ${PROJECT_BINARY_DIR}/prairie-static.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/prairie.pc ${PROJECT_BINARY_DIR}/prairie-static.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

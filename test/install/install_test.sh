@@ -75,8 +75,16 @@ quietly "$compiler" -DWITH_JEMALLOC_HEADER -I"$prefix/include" "$here/consumer/m
     $(PKG_CONFIG_PATH=$library/prairie/pkgconfig pkg-config --cflags --libs jemalloc)
 expect "jemalloc.pc" libjemalloc.so.2 env LD_LIBRARY_PATH="$library/prairie" "$scratch/with_jemalloc"
 
-# Its header is only for those who ask: another jemalloc's stays where it is, and is the one that programs find.
-[ -z "$(find "$prefix" -path '*/include/jemalloc*')" ] || { echo "jemalloc's header lies where a jemalloc has its own"; exit 1; }
+# Its header also lies in the usual place, unless another jemalloc's does.
+quietly "$compiler" -DWITH_JEMALLOC_HEADER -I"$prefix/include" -fsyntax-only "$here/consumer/main.c"
+usual=include/jemalloc/jemalloc.h
+mkdir -p "$scratch/taken/include/jemalloc"
+echo "/* another one */" >"$scratch/taken/$usual"
+quietly cmake --install "$1" --prefix "$scratch/taken"
+[ "$(cat "$scratch/taken/$usual")" = "/* another one */" ] || { echo "another jemalloc's header was replaced"; exit 1; }
+[ -e "$scratch/taken/include/prairie/compatible/jemalloc/jemalloc.h" ] || { echo "no header for who asks"; exit 1; }
+DESTDIR=$scratch/root quietly cmake --install "$1" --prefix /usr
+[ -e "$scratch/root/usr/$usual" ] || { echo "no header of jemalloc under DESTDIR"; exit 1; }
 
 # All of it in a folder with a space in its name.
 cp -r "$prefix" "$scratch/a folder"
