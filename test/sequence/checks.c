@@ -90,11 +90,14 @@ void check_statistics(bool exact)
 {
     uint64_t epoch = 1;
     unsigned arenas = 0, bins = 0;
-    size_t sum = 0, allocated;
+    size_t sum = 0, allocated, used;
     bool made;
 
     if (exact) exact = flush_all();
-    if (mallctl("epoch", NULL, NULL, &epoch, sizeof epoch) != 0) {
+    used = used_now();
+    int error = mallctl("epoch", NULL, NULL, &epoch, sizeof epoch);
+    allow_figures(used);
+    if (error != 0) {
         if (has_reason_to_refuse(0)) return;
         violation("there is no epoch");
     }
@@ -160,7 +163,9 @@ void step_look(void)
         (void)malloc_trim(0);
     } else if (kind < 83) {
         add("malloc_stats_print");
+        size_t used = used_now();
         malloc_stats_print(drop_text, NULL, chance(50) ? "J" : NULL);
+        allow_figures(used);
     } else if (kind < 90 && world.samples) {
         step_sampling();
     } else {

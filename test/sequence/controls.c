@@ -164,7 +164,9 @@ static void step_destroy(struct own_arena *arena)
     for (unsigned i = 0; i < TCACHES_OWN; i++)
         if (me->tcache[i].arena == (int)arena->index) me->tcache[i].arena = ARENA_AUTOMATIC;
     uint64_t taken = 0;
+    size_t used = used_now();
     error = number_of("stats.arenas.4097.small.nmalloc", sizeof taken, &taken);
+    allow_figures(used);
     if (error != 0 && !(error == EAGAIN && has_reason_to_refuse(0)))
         violation("stats.arenas.4097 after an arena was destroyed: error %d", error);
     books_close(arena->index, !arena->loses_extents);
@@ -256,12 +258,17 @@ static void step_bind(void)
     const struct own_arena *arena = &me->arena[below(ARENAS_OWN)];
     unsigned index = arena->is_made && chance(60) ? arena->index : below(world.automatic_arenas);
     unsigned now = 0;
+    int before = me->bound;
 
     add("thread.arena=%u", index);
-    int error = write_number("thread.arena", sizeof index, &index);
-    if (error == EAGAIN && has_reason_to_refuse(0)) return;
-    if (error != 0) violation("thread.arena=%u: error %d", index, error);
+    /* Hooks of the arena before may be asked, and take blocks, once the thread is bound. */
     me->bound = index < world.automatic_arenas ? ARENA_AUTOMATIC : (int)index;
+    int error = write_number("thread.arena", sizeof index, &index);
+    if (error == EAGAIN && has_reason_to_refuse(0)) {
+        me->bound = before;
+        return;
+    }
+    if (error != 0) violation("thread.arena=%u: error %d", index, error);
     error = number_of("thread.arena", sizeof now, &now);
     if (error != 0 || now != index)
         violation("thread.arena is %u after %u was set: error %d", now, index, error);

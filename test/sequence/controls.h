@@ -23,6 +23,10 @@ void flush_tcaches(bool all, int arena);
 void step_limits(void);
 /* No more is in use than the hard limit allows. */
 void check_hard(void);
+/* What the limits are compared with. */
+size_t used_now(void);
+/* Figures were taken, for which some records pass the hard limit the first time. */
+void allow_figures(size_t used_before);
 void lift_limits(void);
 struct prairie_stats numbers_now(void);
 

@@ -24,19 +24,28 @@ static void callback(void *context, reserve_cnd_t condition, size_t size)
     add(">");
 }
 
-struct prairie_stats numbers_now(void)
-{
-    struct prairie_stats stats = { .struct_bytes = sizeof stats };
-    if (!prairie_stats_read(&stats)) violation("prairie_stats_read refuses");
-    return stats;
-}
-
-/* What the limits are compared with. */
-static size_t used_now(void)
+size_t used_now(void)
 {
     size_t used = 0;
     if (number_of("limit.used", sizeof used, &used) != 0) violation("limit.used refuses");
     return used;
+}
+
+void allow_figures(size_t used_before)
+{
+    size_t used = used_now();
+
+    if (world.hard_bytes != 0 && used > used_before) world.hard_allowed += used - used_before;
+}
+
+struct prairie_stats numbers_now(void)
+{
+    struct prairie_stats stats = { .struct_bytes = sizeof stats };
+    size_t used = used_now();
+
+    if (!prairie_stats_read(&stats)) violation("prairie_stats_read refuses");
+    allow_figures(used);
+    return stats;
 }
 
 static void set_hard(size_t bytes)
