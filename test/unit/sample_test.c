@@ -519,7 +519,8 @@ static void of_very_many_stacks_only_the_tops_differ(void **state)
     }
     assert_int_equal(samples_totals().sites, MANY / 2);
     assert_int_equal(samples_totals().addresses, MANY / 2 * DEPTH);
-    assert_int_equal(next - meta.next, MANY / 2 * META_UNIT_BYTES); /* for the samples alone */
+    /* For the samples alone; a few may lie where one of the 7 cut stacks lay. */
+    assert_in_range(next - meta.next, (MANY / 2 - 7) * META_UNIT_BYTES, MANY / 2 * META_UNIT_BYTES);
 }
 
 /* Names are numbered once, until there are too many. */
