@@ -50,6 +50,12 @@ INLINE struct arena *manual_arena_of_page(const struct page *record)
 }
 
 INLINE bool page_is_manual(uint32_t page) { return page_record(page)->state == PAGE_MANUAL; }
+/* The same of an arena whose memory hooks supply. */
+INLINE bool page_is_hooked(uint32_t page)
+{
+    return page_is_manual(page)
+        && RELAXED_LOAD(manual_arena_of_page(page_record(page))->extents) != NULL;
+}
 
 /* Where the number of the sample of a block in state PAGE_MANUAL stands (sample/sample.h). */
 INLINE uint32_t *manual_sample(uint32_t page)

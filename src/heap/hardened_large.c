@@ -32,9 +32,7 @@ void hardened_wipe_from(uint32_t page, char *from)
     char *next_page = (char *)round_up((uintptr_t)from, page_bytes());
 
     /* The program's memory may not be what a purge makes zero. */
-    if (page_is_manual(page)
-        && RELAXED_LOAD(manual_arena_of_page(page_record(page))->extents) != NULL)
-        next_page = end;
+    if (page_is_hooked(page)) next_page = end;
     __builtin_memset(from, 0, (size_t)(next_page - from));
     if (next_page < end) (void)large_clear(next_page, (size_t)(end - next_page));
 }

@@ -99,9 +99,7 @@ INLINE void look_after_growth(uint32_t page)
 static COLD bool wipe_lost(uint32_t page, size_t bytes)
 {
     if (page_record(page)->state == PAGE_VAST) return true;
-    if (page_is_manual(page)
-        && RELAXED_LOAD(manual_arena_of_page(page_record(page))->extents) != NULL)
-        return false;
+    if (page_is_hooked(page)) return false;
     hardened_wipe_from(page, large_begin(page) + bytes);
     return true;
 }
