@@ -32,7 +32,7 @@ static struct {
 } decay;
 
 uint64_t decay_looks;
-bool (*decay_look_above)(void) SEALED;
+bool (*decay_look_above)(bool alone) SEALED;
 size_t decay_reclaim_at_bytes, decay_limits_at_bytes, decay_care_at_bytes;
 
 void decay_start(void)
@@ -151,13 +151,11 @@ static bool background_may_go_on(unsigned quiet_looks)
  * True: there was something to do. */
 static bool look(void)
 {
-    bool busy = false;
+    bool busy;
 
     RELAXED_STORE(decay_looks, decay_looks + 1);
-    if (!is_alone()) {
-        busy = decay_look_above != NULL && decay_look_above();
-        busy |= arenas_clear(CLEAR_UNNEEDED);
-    }
+    busy = decay_look_above != NULL && decay_look_above(is_alone());
+    if (!is_alone()) busy |= arenas_clear(CLEAR_UNNEEDED);
     busy |= purge_unneeded(&decay.ending) > 0;
     /* One thread does it itself. */
     if (!is_alone() && option_decay_ms() >= 0) purge_left_behind(&decay.ending);

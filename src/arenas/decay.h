@@ -32,9 +32,9 @@ struct decay_numbers {
     uint64_t look_ms;
 };
 struct decay_numbers decay_numbers(void);
-/* What floors above do at each look while several threads have caches. True: there may be more to
- * do at the next ones. */
-extern PRIVATE bool (*decay_look_above)(void);
+/* What floors above do at each look; `alone`: at most one thread has a cache, and no lock may be
+ * waited for under another (decay_before_fork). True: there may be more to do at the next ones. */
+extern PRIVATE bool (*decay_look_above)(bool alone);
 /* There will be: starts a background thread, when there is none; with one thread, when there is a
  * second. Called without a lock. */
 void decay_expect_sleepers(void);

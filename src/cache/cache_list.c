@@ -17,8 +17,14 @@ static unsigned in_use; /* under threads_lock: how many */
 static unsigned sleeper;
 static struct cache *oldest;    /* under threads_lock: the first of all, while its thread lives */
 static uintptr_t oldest_thread; /* atomic, under threads_lock: the mark of that thread */
-static struct cache *waiting;   /* under threads_lock: drained ones, linked by next */
+static struct {
+    struct cache *first; /* linked by next */
+    unsigned count, low; /* low: the least that count was since cache_list_give_unneeded */
+} waiting;               /* under threads_lock: drained ones */
 unsigned forks_to_child;
+
+/* As many pages of drained caches are worth a look. */
+enum { WAITING_PER_LOOK = 64 };
 
 const void *cache_list_address(void) { return &first_cache; }
 
@@ -58,8 +64,21 @@ static void end_use(struct cache *cache)
 /* A drained one that is in no list waits for the next thread. */
 static void wait_for_thread(struct cache *cache)
 {
-    cache->next = waiting;
-    waiting = cache;
+    cache->next = waiting.first;
+    waiting.first = cache;
+    if (++waiting.count % WAITING_PER_LOOK == 0) purge_ask_for_look();
+}
+
+/* NULL: there is none. */
+static struct cache *take_waiting(void)
+{
+    struct cache *cache = waiting.first;
+
+    if (cache == NULL) return NULL;
+    waiting.first = cache->next;
+    waiting.count--;
+    waiting.low = (unsigned)min_size(waiting.low, waiting.count);
+    return cache;
 }
 
 /* ---- a thread begins ---- */
@@ -69,10 +88,7 @@ static struct cache *take_left(void)
 {
     struct cache *cache = abandoned_take();
 
-    if (cache == NULL && (cache = waiting) != NULL) {
-        waiting = cache->next;
-        list_add(cache);
-    }
+    if (cache == NULL && (cache = take_waiting()) != NULL) list_add(cache);
     if (cache == NULL) return NULL;
     cache->arena = NULL;
     cache->owner.word = NULL;
@@ -194,19 +210,57 @@ static COLD bool drain_each(enum clear_what what)
 
 bool cache_list_drain_abandoned(enum clear_what what)
 {
-    return !abandoned_is_empty() && drain_each(what);
+    bool drained = !abandoned_is_empty() && drain_each(what);
+
+    (void)cache_list_give_unneeded(what);
+    return drained;
+}
+
+/* ---- giving back what is drained ---- */
+
+/* In a process that is sampled they are parts of larger records, which stay. */
+static struct cache *next_to_give(void)
+{
+    struct cache *cache;
+
+    lock_take(&threads_lock);
+    cache = class_map_offset == 0 ? take_waiting() : NULL;
+    lock_give(&threads_lock);
+    return cache;
+}
+
+/* Threads may begin and end meanwhile. */
+static COLD bool give_each(unsigned most)
+{
+    struct cache *cache;
+    bool gave = false;
+
+    while (most-- > 0 && (cache = next_to_give()) != NULL) {
+        cache_give(cache);
+        gave = true;
+    }
+    if (gave) meta_purge_pages();
+    return gave;
+}
+
+bool cache_list_give_unneeded(enum clear_what what)
+{
+    unsigned count;
+
+    lock_take(&threads_lock);
+    count = what == CLEAR_ALL ? waiting.count : waiting.low;
+    waiting.low = waiting.count - count;
+    lock_give(&threads_lock);
+    return count > 0 && give_each(count);
 }
 
 void cache_list_start(void) { arenas_clear_above = cache_list_drain_abandoned; }
 
 void cache_list_replace_only(const struct cache *old, struct cache *fresh)
 {
-    while (waiting != NULL) {
-        struct cache *next = waiting->next;
+    struct cache *cache;
 
-        cache_give(waiting);
-        waiting = next;
-    }
+    while ((cache = take_waiting()) != NULL) cache_give(cache);
     if (oldest == old) oldest = fresh;
     first_cache = fresh;
 }

@@ -3,6 +3,7 @@
  *      in use --> abandoned, with its blocks (abandoned.h) --> in use by the next thread
  *      in use or abandoned --> drained, and in no list ------> the same
  *      in use by a thread that sleeps (sleepers.h) --> drained --> the same
+ *      drained, and no thread needed it for a while ---------> given back
  *
  * The list, which `first_cache` begins, has those in use and abandoned ones. A thread that begins
  * takes the one that was abandoned last, else one that was drained, else a new one.
@@ -38,8 +39,12 @@ INLINE bool cache_list_forgot(unsigned forks) { return forks != RELAXED_LOAD(for
 bool cache_list_abandon(struct cache *cache, unsigned forks);
 /* The same of one that is drained. */
 void cache_list_leave(struct cache *cache, unsigned forks);
-/* Drains those that abandoned_take_to_drain names. False: there were none. */
+/* Drains those that abandoned_take_to_drain names, and gives those back that are drained and in no
+ * list. False: there were none to drain. */
 bool cache_list_drain_abandoned(enum clear_what what);
+/* The latter alone. CLEAR_UNNEEDED: as many as no thread came down to since the last time. Their
+ * pages go to the kernel. No lock is waited for under another. False: there were none. */
+bool cache_list_give_unneeded(enum clear_what what);
 /* Drains one that was taken from its thread. Under threads_lock, which is given meanwhile. Returns
  * the next one in the list. */
 struct cache *cache_list_drain_used(struct cache *cache);

@@ -172,4 +172,10 @@ bool sleepers_look(void)
     return is_pending;
 }
 
-void sleepers_start(void) { decay_look_above = sleepers_look; }
+/* Where threads are several, caches that none of them needs go with what arenas keep. */
+static bool look_above(bool alone)
+{
+    return alone ? cache_list_give_unneeded(CLEAR_UNNEEDED) : sleepers_look();
+}
+
+void sleepers_start(void) { decay_look_above = look_above; }

@@ -8,6 +8,9 @@
 
 struct meta meta;
 
+/* So many pages that were purged are named in one page. */
+#define PURGED_PER_PAGE ((os_page_bytes() - sizeof(struct purged_pages)) / sizeof(uint32_t))
+
 void meta_start(struct os_range zone)
 {
     lock_init(&meta.lock, LOCK_META);
@@ -89,6 +92,36 @@ static char *cut_record(size_t bytes, bool may_pass)
     return record;
 }
 
+/* ---- unused records ---- */
+
+/* NULL: there is none, or it cannot be opened again. Under the lock. */
+static char *take_purged(void)
+{
+    struct purged_pages *purged = meta.purged;
+    char *page;
+
+    if (purged == NULL) return NULL;
+    if (purged->count == 0) {
+        meta.purged = purged->next;
+        return (char *)purged;
+    }
+    page = meta_record(purged->number[purged->count - 1]);
+    if (OS_PURGE_CLOSES && !os_commit((struct os_range){ page, os_page_bytes() })) return NULL;
+    purged->count--;
+    return page;
+}
+
+/* NULL: there is none. Under the lock. */
+static char *take_unused_record(size_t bytes)
+{
+    void **list = &meta.unused[bytes / META_UNIT_BYTES];
+    char *record = *list;
+
+    if (record == NULL) return bytes == os_page_bytes() ? take_purged() : NULL;
+    *list = *(void **)record;
+    return record;
+}
+
 /* A list of unused records runs through their first words. One that is taken again counts again, so
  * that it asks as new ones do. */
 static void *take_meta_record(size_t bytes, bool may_pass)
@@ -100,10 +133,9 @@ static void *take_meta_record(size_t bytes, bool may_pass)
     bytes = round_up(bytes, META_UNIT_BYTES);
     lock_take(&meta.lock);
     if (may_pass || commit_allows(bytes)) {
-        record = meta.unused[bytes / META_UNIT_BYTES];
+        record = take_unused_record(bytes);
         is_used = record != NULL;
-        if (is_used) meta.unused[bytes / META_UNIT_BYTES] = *(void **)record;
-        else record = cut_record(bytes, may_pass);
+        if (!is_used) record = cut_record(bytes, may_pass);
     }
     if (record != NULL) RELAXED_STORE(commit.record_bytes, commit.record_bytes + bytes);
     lock_give(&meta.lock);
@@ -123,4 +155,39 @@ void meta_give(void *record, size_t bytes)
     meta.unused[bytes / META_UNIT_BYTES] = record;
     RELAXED_STORE(commit.record_bytes, commit.record_bytes - bytes);
     lock_give(&meta.lock);
+}
+
+/* The first of many names the others. False: there is none to purge, or the kernel refuses. Under
+ * the lock. */
+static bool purge_page(void)
+{
+    void **list = &meta.unused[os_page_bytes() / META_UNIT_BYTES], *page = *list, *next;
+
+    if (page == NULL) return false;
+    next = *(void **)page;
+    if (meta.purged == NULL || meta.purged->count == PURGED_PER_PAGE) {
+        struct purged_pages *names = page;
+
+        *names = (struct purged_pages){ .next = meta.purged };
+        meta.purged = names;
+    } else if (os_purge((struct os_range){ page, os_page_bytes() })) {
+        meta.purged->number[meta.purged->count++] = meta_number(page);
+    } else {
+        *(void **)page = next;
+        return false;
+    }
+    *list = next;
+    return true;
+}
+
+/* The lock is held for one page at a time. */
+void meta_purge_pages(void)
+{
+    bool purged = os_page_bytes() <= META_RECORD_BYTES_MAX;
+
+    while (purged) {
+        lock_take(&meta.lock);
+        purged = purge_page();
+        lock_give(&meta.lock);
+    }
 }

@@ -9,7 +9,7 @@
  *
  * Records are whole 64-byte units and never move; a record's number counts units back from the end
  * of the zone, fits 32 bits and is never 0. One that was given back is reused for records of the
- * same size only. Its lock is the innermost one.
+ * same size only. Those of one page may be purged meanwhile. Its lock is the innermost one.
  * SPDX-License-Identifier: MIT
  */
 #ifndef PRAIRIE_SPACE_META_H
@@ -22,6 +22,13 @@
 #define META_UNIT_BYTES ((size_t)64)
 #define META_RECORD_BYTES_MAX ((size_t)8192)
 
+/* A page of records that was given back, and names others that were purged. */
+struct purged_pages {
+    struct purged_pages *next;
+    size_t count;
+    uint32_t number[];
+};
+
 struct meta {
     struct lock lock;
     char *zone_base; /* constant after meta_start */
@@ -30,7 +37,8 @@ struct meta {
     char *next;      /* under lock: records lie at and above it */
     /* Under lock: those that were given back, lists by units. */
     void *unused[META_RECORD_BYTES_MAX / META_UNIT_BYTES + 1];
-    size_t held_back_bytes; /* under lock: open, and kept for when no more can be opened */
+    struct purged_pages *purged; /* under lock: of one page each, beside `unused` */
+    size_t held_back_bytes;      /* under lock: open, and kept for when no more can be opened */
 };
 
 extern PRIVATE struct meta meta;
@@ -43,6 +51,8 @@ void *meta_take(size_t bytes);
  * much is used when it is reached. They count as used. */
 void *meta_take_past_limit(size_t bytes);
 void meta_give(void *record, size_t bytes);
+/* Gives the pages of records of one page that are unused to the kernel. Called without a lock. */
+void meta_purge_pages(void);
 /* Opens the zone to at least `bytes`, used or not, so that records can still be had when memory for
  * blocks has run out. False: no memory. */
 bool meta_open_ahead(size_t bytes);

@@ -80,6 +80,92 @@ static void a_given_record_is_reused_for_its_size_only(void **state)
     assert_true(other != first && other != second);
 }
 
+/* More than one page can name. */
+enum { PAGES = 1100, PAGES_ZONE_BYTES = (PAGES + 1) * 4096 };
+
+static char *page_of[PAGES];
+
+static void take_pages(void)
+{
+    for (unsigned i = 0; i < PAGES; i++) {
+        page_of[i] = meta_take(4096);
+        assert_true(is_aligned((uintptr_t)page_of[i], 4096));
+        assert_true(all_bytes_are(page_of[i], 0, 4096));
+    }
+}
+
+static void give_pages(void)
+{
+    for (unsigned i = 0; i < PAGES; i++) {
+        memset(page_of[i], 0xee, 4096);
+        meta_give(page_of[i], 4096);
+    }
+}
+
+/* None of them twice, and no other one. */
+static void expect_the_same_pages(const char *next)
+{
+    take_pages();
+    assert_ptr_equal(meta.next, next);
+    for (unsigned i = 0; i < PAGES; i++) memset(page_of[i], (int)(i % 251), 4096);
+    for (unsigned i = 0; i < PAGES; i++)
+        assert_true(all_bytes_are(page_of[i], (int)(i % 251), 4096));
+}
+
+static void unused_pages_are_purged_and_come_back(enum fake_purge what)
+{
+    struct os_range zone = os_reserve(PAGES_ZONE_BYTES, 64 * KiB);
+    uint64_t purged = fake_purged_bytes();
+    char *next, *beside;
+
+    fake_purge_does(what);
+    assert_non_null(zone.base);
+    meta_start(zone);
+    beside = memset(meta_take(64), 7, 64);
+    take_pages();
+    next = meta.next;
+    give_pages();
+    meta_purge_pages();
+    assert_int_equal(fake_purged_bytes() - purged, (PAGES - 2) * 4096); /* two name the others */
+    meta_purge_pages();
+    assert_int_equal(fake_purged_bytes() - purged, (PAGES - 2) * 4096);
+    expect_the_same_pages(next);
+    assert_int_equal(commit.record_bytes, PAGES * 4096 + 64);
+    assert_true(all_bytes_are(beside, 7, 64));
+    give_pages();
+    expect_the_same_pages(next);
+}
+
+static void purged_pages_come_back(void **state)
+{
+    (void)state;
+    unused_pages_are_purged_and_come_back(FAKE_PURGE_ZEROES);
+}
+
+static void scribbled_pages_come_back_zeroed(void **state)
+{
+    (void)state;
+    unused_pages_are_purged_and_come_back(FAKE_PURGE_SCRIBBLES);
+}
+
+static void a_purge_that_is_refused_loses_no_page(void **state)
+{
+    struct os_range zone = os_reserve(PAGES_ZONE_BYTES, 64 * KiB);
+    char *next;
+
+    (void)state;
+    assert_non_null(zone.base);
+    meta_start(zone);
+    take_pages();
+    next = meta.next;
+    give_pages();
+    fake_fail_kind(FAKE_PURGE, true);
+    meta_purge_pages();
+    fake_fail_kind(FAKE_PURGE, false);
+    assert_int_equal(fake_purged_bytes(), 0);
+    expect_the_same_pages(next);
+}
+
 static void used_bytes_are_counted(void **state)
 {
     void *record[64];
@@ -290,7 +376,9 @@ static void absurd_sizes_abort(void **state)
 
 UNIT_MAIN(UNIT_TEST(records_are_zero_aligned_and_apart), UNIT_TEST(numbers_name_records),
           UNIT_TEST(records_of_whole_pages_start_at_pages),
-          UNIT_TEST(a_given_record_is_reused_for_its_size_only), UNIT_TEST(used_bytes_are_counted),
+          UNIT_TEST(a_given_record_is_reused_for_its_size_only), UNIT_TEST(purged_pages_come_back),
+          UNIT_TEST(scribbled_pages_come_back_zeroed),
+          UNIT_TEST(a_purge_that_is_refused_loses_no_page), UNIT_TEST(used_bytes_are_counted),
           UNIT_TEST(the_zone_opens_as_it_is_used), UNIT_TEST(a_full_zone_refuses_and_goes_on),
           UNIT_TEST(refused_memory_leaves_the_zone_as_it_was),
           UNIT_TEST(a_refused_step_is_tried_smaller), UNIT_TEST(what_is_opened_ahead_is_there),
