@@ -243,10 +243,14 @@ static COLD bool give_each(unsigned most)
     return gave;
 }
 
+/* As of a moment ago. */
+static READS_UNLOCKED bool none_waits(void) { return waiting.count == 0; }
+
 bool cache_list_give_unneeded(enum clear_what what)
 {
     unsigned count;
 
+    if (none_waits()) return false;
     lock_take(&threads_lock);
     count = what == CLEAR_ALL ? waiting.count : waiting.low;
     waiting.low = waiting.count - count;
