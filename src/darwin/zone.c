@@ -3,6 +3,7 @@
  */
 #include "zone.h"
 
+#include "../heap/extended.h"
 #include "../heap/hardened_held.h"
 #include "../heap/heap.h"
 #include "../slabs/slab.h"
@@ -103,12 +104,12 @@ static void zone_batch_free(malloc_zone_t *zone, void **blocks, unsigned count)
 static void *zone_malloc_with_options(malloc_zone_t *zone, size_t align, size_t size,
                                       uint64_t options)
 {
-    void *block = align > 1 ? prairie_aligned_alloc(align, size) : prairie_malloc(size);
-
     (void)zone;
-    if (block != NULL && (options & MALLOC_ZONE_MALLOC_OPTION_CLEAR) != 0)
-        __builtin_memset(block, 0, size);
-    return block;
+    align = max_size(align, 1);
+    if (!is_power_of_two(align)) return prairie_aligned_alloc(align, size); /* refuses */
+    if ((options & MALLOC_ZONE_MALLOC_OPTION_CLEAR) != 0)
+        return prairie_mallocx(max_size(size, 1), (int)(lowest_bit(align) | FLAG_ZERO));
+    return align > 1 ? prairie_aligned_alloc(align, size) : prairie_malloc(size);
 }
 
 /* What type a block is of changes nothing: classes of types are no defence of ours. */

@@ -13,6 +13,7 @@
 #include "prairie/prairie.h"
 #include "unit/unit.h"
 
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
@@ -190,6 +191,7 @@ static void test_options_and_types(void **state)
     block = zone->malloc_with_options(zone, 1, 200, MALLOC_ZONE_MALLOC_OPTION_CLEAR);
     assert_true(all_bytes_are(block, 0, 200));
     zone->free(zone, block);
+    assert_null(zone->malloc_with_options(zone, 24, 200, MALLOC_ZONE_MALLOC_OPTION_CLEAR));
     block = zone->malloc_with_options(zone, 256, 200, 0);
     assert_int_equal((uintptr_t)block % 256, 0);
     zone->free(zone, block);
@@ -208,6 +210,25 @@ static void test_options_and_types(void **state)
     assert_int_equal((uintptr_t)block % 64, 0);
     assert_true(all_bytes_are(block, 0, 64));
     zone->free(zone, block);
+}
+
+/* Pages that are fresh read as zero already. */
+static void test_what_is_cleared_is_not_touched(void **state)
+{
+    enum { BYTES = 64 << 20, PAGES = BYTES / 4096 };
+    static unsigned char is_there[PAGES];
+    char *block;
+    unsigned there = 0;
+
+    (void)state;
+    install();
+    block = ours()->malloc_with_options(ours(), 4096, BYTES, MALLOC_ZONE_MALLOC_OPTION_CLEAR);
+    assert_non_null(block);
+    assert_int_equal(mincore(block, BYTES, is_there), 0);
+    for (unsigned i = 0; i < PAGES; i++) there += is_there[i] & 1;
+    assert_true(there < PAGES / 16);
+    assert_true(all_bytes_are(block, 0, BYTES));
+    ours()->free(ours(), block);
 }
 
 static void test_batches(void **state)
@@ -580,8 +601,8 @@ UNIT_MAIN(UNIT_TEST(test_it_becomes_the_first),
           UNIT_TEST(test_where_a_vast_block_was_is_no_block),
           UNIT_TEST(test_enumerator_leaves_out_what_a_hardened_process_holds_back),
           UNIT_TEST(test_a_vast_block_has_a_region), UNIT_TEST(test_every_way_to_take_a_block),
-          UNIT_TEST(test_options_and_types), UNIT_TEST(test_batches),
-          UNIT_TEST(test_enumerator_sees_every_block_in_use_and_no_other),
+          UNIT_TEST(test_options_and_types), UNIT_TEST(test_what_is_cleared_is_not_touched),
+          UNIT_TEST(test_batches), UNIT_TEST(test_enumerator_sees_every_block_in_use_and_no_other),
           UNIT_TEST(test_another_process_is_enumerated_through_a_reader),
           UNIT_TEST(test_statistics_are_those_of_the_ranges_and_stop_nobody),
           UNIT_TEST(test_a_read_that_fails_ends_the_enumeration),
