@@ -76,7 +76,8 @@ size_t os_own_bytes(void) { return 0; }
 
 unsigned os_core_count(void)
 {
-    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned allowed = bsd_allowed_cores();
+    long count = allowed != 0 ? (long)allowed : sysconf(_SC_NPROCESSORS_ONLN);
 
     return count > 0 ? (unsigned)count : 1;
 }

@@ -17,6 +17,7 @@
 #include <time.h>
 
 const int unix_map_file = VM_MAKE_TAG(VM_MEMORY_APPLICATION_SPECIFIC_1);
+const int unix_map_rights = 0, unix_map_undumped = 0;
 char **unix_environment(void) { return *_NSGetEnviron(); }
 
 /* ---- memory ---- */

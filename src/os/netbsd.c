@@ -3,6 +3,7 @@
  */
 #include "bsd.h"
 #include "os.h"
+#include "unix.h"
 
 #include "../base/port.h"
 
@@ -15,6 +16,9 @@
 #include <unistd.h>
 
 const int bsd_inherit_zero = MAP_INHERIT_ZERO, bsd_inherit_copy = MAP_INHERIT_COPY;
+const int unix_map_rights = 0, unix_map_undumped = 0;
+
+unsigned bsd_allowed_cores(void) { return 0; }
 
 /* Nobody tells; threads spread by their marks. */
 unsigned os_core_current(void) { return (unsigned)(port_thread_mark() >> 12); }

@@ -29,10 +29,11 @@ enum { COPY_FROM = 100, COPY_FROM_LOW = 10 };
 
 /* ---- memory ---- */
 
-static struct os_range map_pages(size_t bytes, int protection)
+static struct os_range map_pages(size_t bytes, int protection, int flags)
 {
     int saved_errno = errno;
-    void *at = mmap(NULL, bytes, protection, UNIX_MAPPING, unix_map_file, 0);
+    void *at =
+        mmap(NULL, bytes, protection | unix_map_rights, UNIX_MAPPING | flags, unix_map_file, 0);
 
     errno = saved_errno;
     return at == MAP_FAILED ? (struct os_range){ NULL, 0 } : (struct os_range){ at, bytes };
@@ -48,14 +49,19 @@ static void unmap_pages(char *base, size_t bytes)
     errno = saved_errno;
 }
 
-static struct os_range map_closed(size_t bytes) { return map_pages(bytes, PROT_NONE); }
+static struct os_range map_closed(size_t bytes) { return map_pages(bytes, PROT_NONE, 0); }
 
 struct os_range os_reserve(size_t bytes, size_t align_bytes)
 {
     return reserve_aligned(map_closed, bytes, align_bytes);
 }
 
-struct os_range os_reserve_readable(size_t bytes) { return map_pages(bytes, PROT_READ); }
+/* What can be read would be written to a core file, zeros and all. */
+struct os_range os_reserve_readable(size_t bytes)
+{
+    return map_pages(bytes, PROT_READ, unix_map_undumped);
+}
+
 void os_release(struct os_range range) { unmap_pages(range.base, range.bytes); }
 
 static bool protect(struct os_range range, int protection)
@@ -77,7 +83,8 @@ static bool map_over(struct os_range range, int protection)
     bool done;
 
     unix_discard(range);
-    done = mmap(range.base, range.bytes, protection, UNIX_MAPPING | MAP_FIXED, unix_map_file, 0)
+    done = mmap(range.base, range.bytes, protection | unix_map_rights, UNIX_MAPPING | MAP_FIXED,
+                unix_map_file, 0)
         != MAP_FAILED;
     if (!done) unix_keep(range);
     errno = saved_errno;

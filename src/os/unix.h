@@ -12,6 +12,11 @@
 #define UNIX_MAPPING (MAP_PRIVATE | MAP_ANON)
 /* In the place of a file: none, or the tag by which the kernel's tools show the memory. */
 extern const int unix_map_file;
+/* Said with the protection: what it may become later, where the kernel can be set up to hold the
+ * first one for that. */
+extern const int unix_map_rights;
+/* Leaves a mapping out of core files; 0: nothing does. */
+extern const int unix_map_undumped;
 
 char **unix_environment(void);
 

@@ -200,7 +200,7 @@ static size_t pages_kept(void)
 #define issetugid() 0
 #define arc4random_buf(at, bytes) memset(at, 0, bytes)
 
-const int unix_map_file = -1;
+const int unix_map_file = -1, unix_map_rights = 0, unix_map_undumped = 0;
 char **unix_environment(void) { return NULL; }
 size_t os_page_bytes(void) { return PAGE; }
 
