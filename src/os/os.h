@@ -101,8 +101,8 @@ size_t os_machine_room_bytes(void);
 /* Microseconds that some process (of the group, where that is known) has waited for memory so far;
  * 0 when nobody tells, UINT64_MAX when it cannot be told now. One caller at a time. */
 uint64_t os_stalled_us(void);
-/* That nobody outside can know; on Windows made of the clocks, the process' number and
- * addresses. */
+/* That nobody outside can know; on Windows with a processor that makes no such numbers only of the
+ * clocks, the process' number and addresses. */
 uint64_t os_random(void);
 unsigned os_core_count(void); /* that this process may run on; at least 1 */
 /* So many cores' time, rounded up, is what control groups leave to the process; 0: all, or it

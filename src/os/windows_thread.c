@@ -155,14 +155,30 @@ uint64_t port_now_ns(void)
          + (uint64_t)now.QuadPart % frequency * 1000000000 / frequency;
 }
 
-/* The places of code and stack are chosen anew for each process. */
+/* What the processor makes out of noise; 0: it does not, or has none left now. */
+static uint64_t random_of_processor(void)
+{
+    enum { FEATURES = 1, MAKES_RANDOM = 1 << 30, ATTEMPTS = 10 };
+    uint32_t leaf = FEATURES, features = 0, unused, more;
+    uint64_t number = 0;
+    bool done = false;
+
+    __asm__("cpuid" : "+a"(leaf), "=b"(unused), "+c"(features), "=d"(more));
+    if ((features & MAKES_RANDOM) == 0) return 0;
+    for (unsigned attempt = 0; attempt < ATTEMPTS && !done; attempt++)
+        __asm__ volatile("rdrand %0\n\tsetc %1" : "=r"(number), "=q"(done) : : "cc");
+    return done ? number : 0;
+}
+
+/* The system's own numbers are had from other libraries only. The places of code and stack are
+ * chosen anew for each process. */
 uint64_t os_random(void)
 {
     uint64_t number = port_now_ns() ^ (uint64_t)GetTickCount64() << 40 ^ (uintptr_t)&number << 20
                     ^ (uintptr_t)os_random;
 
     number = (number ^ number >> 31) * 0x9e3779b97f4a7c15u;
-    return number ^ number >> 29 ^ GetCurrentProcessId();
+    return number ^ number >> 29 ^ GetCurrentProcessId() ^ random_of_processor();
 }
 
 /* ---- the background thread ---- */

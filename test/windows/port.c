@@ -30,6 +30,18 @@ static PVOID try_handler(ULONG first, PVECTORED_EXCEPTION_HANDLER handler)
     return NULL;
 }
 
+static bool clocks_stand;
+
+static ULONGLONG count_ticks(void) { return clocks_stand ? 0 : GetTickCount64(); }
+
+static BOOL count_time(LARGE_INTEGER *now)
+{
+    now->QuadPart = 0;
+    return clocks_stand || QueryPerformanceCounter(now);
+}
+
+#define GetTickCount64 count_ticks
+#define QueryPerformanceCounter count_time
 #define VirtualAlloc try_alloc
 #define VirtualFree count_free
 #define AddVectoredExceptionHandler try_handler
@@ -185,13 +197,29 @@ static void facts_are_likely(void)
     must(strcmp(os_setting("PRAIRIE_TEST"), "some words") == 0);
 }
 
+/* The clocks alone could be guessed. */
+static void numbers_are_not_made_of_the_clocks_alone(void)
+{
+    uint64_t number[2];
+
+    clocks_stand = true;
+    for (int i = 0; i < 2; i++) number[i] = os_random();
+    clocks_stand = false;
+    must(number[0] != number[1] || random_of_processor() == 0);
+}
+
+static void choose_path(char path[MAX_PATH + 20])
+{
+    must(GetTempPathA(MAX_PATH, path) != 0);
+    strcat(path, "prairie_port_test");
+}
+
 static void files_keep_what_is_written(void)
 {
     char path[MAX_PATH + 20], text[100] = { 0 };
     int file;
 
-    must(GetTempPathA(MAX_PATH, path) != 0);
-    strcat(path, "prairie_port_test");
+    choose_path(path);
     file = os_file_create(path);
     must(file >= 0 && os_file_write(file, "some words", 10));
     os_file_close(file);
@@ -316,6 +344,7 @@ int main(void)
     what_is_not_there_is_not_copied();
     the_heap_of_a_library_is_found();
     facts_are_likely();
+    numbers_are_not_made_of_the_clocks_alone();
     files_keep_what_is_written();
     code_is_found();
     threads_wait_and_end();
