@@ -353,13 +353,13 @@ static HANDLE kept_error;
 
 void os_keep_error_output(void)
 {
-    HANDLE copy = NULL;
+    HANDLE error = GetStdHandle(STD_ERROR_HANDLE), copy = NULL;
     BOOL done;
 
-    if (kept_error != NULL) return;
-    KEEP_LAST_ERROR(done = DuplicateHandle(GetCurrentProcess(), GetStdHandle(STD_ERROR_HANDLE),
-                                           GetCurrentProcess(), &copy, 0, FALSE,
-                                           DUPLICATE_SAME_ACCESS));
+    /* Where there is none it may be called invalid, and that is also a name of the process. */
+    if (kept_error != NULL || error == INVALID_HANDLE_VALUE) return;
+    KEEP_LAST_ERROR(done = DuplicateHandle(GetCurrentProcess(), error, GetCurrentProcess(), &copy,
+                                           0, FALSE, DUPLICATE_SAME_ACCESS));
     if (done) kept_error = copy;
 }
 

@@ -230,6 +230,31 @@ static void files_keep_what_is_written(void)
     must(DeleteFileA(path) && os_file_open(path) == -1);
 }
 
+/* A handle that is called invalid would be the process itself, to which nothing can be written. */
+static void only_a_standard_error_is_kept(void)
+{
+    HANDLE before = GetStdHandle(STD_ERROR_HANDLE);
+    char path[MAX_PATH + 20], text[100] = { 0 };
+    int file;
+
+    choose_path(path);
+    must(SetStdHandle(STD_ERROR_HANDLE, INVALID_HANDLE_VALUE));
+    os_keep_error_output();
+    file = os_file_create(path);
+    must(file >= 0 && SetStdHandle(STD_ERROR_HANDLE, kernel_file(file)));
+    port_write_error("some words", 10);
+    os_keep_error_output();
+    must(SetStdHandle(STD_ERROR_HANDLE, before));
+    os_file_close(file);
+    port_write_error(" more", 5);
+    file = os_file_open(path);
+    must(os_file_read(file, text, sizeof text) == 15 && strcmp(text, "some words more") == 0);
+    os_file_close(file);
+    must(CloseHandle(kept_error));
+    kept_error = NULL;
+    must(DeleteFileA(path));
+}
+
 static void code_is_found(void)
 {
     static struct os_code code[500];
@@ -346,6 +371,7 @@ int main(void)
     facts_are_likely();
     numbers_are_not_made_of_the_clocks_alone();
     files_keep_what_is_written();
+    only_a_standard_error_is_kept();
     code_is_found();
     threads_wait_and_end();
     there_is_one_background_thread();
