@@ -109,7 +109,7 @@ INLINE char *linux_write_number(char *at, unsigned long number)
     return at;
 }
 
-/* All of it, also when signals come in between. Returns 0 or the kernel's error. */
+/* All of it, also when signals come in between, or who reads is slow. Returns 0 or the kernel's error. */
 long linux_write(int file, const void *bytes, size_t count);
 /* The file, to be read, or the kernel's error (failed()). */
 long linux_open(const char *path);

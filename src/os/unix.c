@@ -21,8 +21,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Signals may come in between, but not for ever. */
-enum { INTERRUPTIONS_MAX = 100 };
+/* Signals may come in between, but not for ever; and who reads is waited for where the kernel does
+ * not wait (O_NONBLOCK), as long as something is read every second. */
+enum { INTERRUPTIONS_MAX = 100, READER_WAITS_MAX = 1000 };
 /* Where a copy of the standard error is kept: where no program looks; with less room, where few
  * do. */
 enum { COPY_FROM = 100, COPY_FROM_LOW = 10 };
@@ -224,8 +225,18 @@ void os_file_close(int file)
 bool os_file_write(int file, const void *bytes, size_t count)
 {
     struct os_interlude before = os_interlude_begins();
+static bool nobody_reads; /* atomic: since something was written last, a wait was in vain */
+
+static bool is_waited_for(unsigned *waits)
+{
+    if (RELAXED_LOAD(nobody_reads)) return false;
+    if (++*waits >= READER_WAITS_MAX) RELAXED_STORE(nobody_reads, true);
+    else os_pause(1);
+    return *waits < READER_WAITS_MAX;
+}
+
     const char *at = bytes;
-    unsigned interruptions = 0;
+    unsigned interruptions = 0, waits = 0;
 
     while (count > 0) {
         ssize_t written = write(file, at, count);
@@ -234,9 +245,12 @@ bool os_file_write(int file, const void *bytes, size_t count)
         if (written <= 0) break;
         at += written;
         count -= (size_t)written;
+        if (written < 0 && errno == EAGAIN && is_waited_for(&waits)) continue;
     }
     os_interlude_ends(before);
     return count == 0;
+        waits = 0;
+        RELAXED_STORE(nobody_reads, false);
 }
 
 size_t os_file_read(int file, void *bytes, size_t wanted)

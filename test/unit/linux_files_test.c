@@ -133,6 +133,30 @@ static void interruptions_are_borne_but_not_for_ever(void **state)
     assert_string_equal(read, "text");
 }
 
+/* Who wants no waiting in its own writes does not want half a message. */
+static void a_full_pipe_is_waited_for_but_not_for_ever(void **state)
+{
+    const char *path = file_of("");
+    int file = os_file_create(path);
+
+    (void)state;
+    answer(SYS_write, -EAGAIN, 20);
+    assert_true(os_file_write(file, "text", 4));
+    answer(SYS_write, -EAGAIN, READER_WAITS_MAX);
+    assert_false(os_file_write(file, "more", 4));
+    assert_int_equal(gate.asked, READER_WAITS_MAX);
+    answer(SYS_write, -EAGAIN, 2); /* no second time, until something is read */
+    assert_false(os_file_write(file, "more", 4));
+    assert_int_equal(gate.asked, 1);
+    assert_false(os_file_write(file, "more", 4));
+    assert_true(os_file_write(file, "er ", 3));
+    transfer_bytes_max = 1; /* each of which is waited for anew */
+    answer_some(SYS_write, -EAGAIN, 0, 2, 8);
+    assert_true(os_file_write(file, "longer", 6));
+    os_file_close(file);
+    expect_file(path, "texter longer");
+}
+
 static void a_small_file_is_read_as_a_text(void **state)
 {
     char text[8];
@@ -273,3 +297,4 @@ UNIT_MAIN(UNIT_TEST(files_are_made_anew_written_and_read),
           UNIT_TEST(the_mode_of_huge_pages_is_in_brackets),
           UNIT_TEST(what_the_machine_has_left_is_a_line_of_the_file),
           UNIT_TEST(pages_are_counted_from_the_file))
+          UNIT_TEST(a_full_pipe_is_waited_for_but_not_for_ever),

@@ -204,6 +204,11 @@ const int unix_map_file = -1, unix_map_rights = 0, unix_map_undumped = 0;
 char **unix_environment(void) { return NULL; }
 size_t os_page_bytes(void) { return PAGE; }
 
+void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms)
+{
+    (void)word, (void)expected, (void)duration_ms;
+}
+
 #include "os/darwin_pages.c"
 #include "os/posix.c"
 #include "os/unix.c"
