@@ -153,7 +153,7 @@ static bool read_line(struct text_reader *reader, struct path_room *room, struct
 size_t os_code_read(struct os_code *code, size_t most, char *paths, size_t paths_bytes)
 {
     char buffer[1024];
-    struct text_reader reader = { .file = os_file_open("/proc/self/maps"), .buffer = buffer };
+    struct text_reader reader = { .file = os_mappings_open(), .buffer = buffer };
     struct path_room room = { paths, 0, paths_bytes };
     struct mapping mapping;
     struct file_numbers first_file = { 0 };

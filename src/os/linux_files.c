@@ -115,14 +115,17 @@ static size_t read_file(const char *path, char *text, size_t room_bytes)
     return linux_read_text(os_file_open(path), text, room_bytes);
 }
 
-/* The first numbers of /proc/self/statm: pages mapped, there, and of those shared; 0: cannot be
- * told. */
+/* What is mapped is told of each thread, and /proc/self is the first one. Once that has ended, while
+ * others go on, it has nothing mapped: then the caller's own name serves. */
+
+/* The first numbers of statm: pages mapped, there, and of those shared; 0: cannot be told. */
 static void read_statm(size_t *pages, unsigned count)
 {
     char text[64];
     const char *at = text;
 
     (void)read_file("/proc/self/statm", text, sizeof text);
+    if (text[0] == '0') (void)read_file("/proc/thread-self/statm", text, sizeof text);
     for (unsigned i = 0; i < count; i++) {
         pages[i] = (size_t)linux_number_at(&at);
         if (*at != '\0') at++;
@@ -143,6 +146,18 @@ size_t os_own_bytes(void)
 
     read_statm(pages, 3);
     return pages[1] > pages[2] ? (pages[1] - pages[2]) * os_page_bytes() : 0;
+}
+
+int os_mappings_open(void)
+{
+    int file = os_file_open("/proc/self/maps");
+    char first;
+
+    if (file < 0) return file;
+    if (os_file_read(file, &first, 1) == 1 && kernel(SYS_lseek, file, 0, SEEK_SET) == 0)
+        return file;
+    os_file_close(file);
+    return os_file_open("/proc/thread-self/maps");
 }
 
 /* One of its first lines is "MemAvailable:    1234 kB". */

@@ -135,6 +135,9 @@ void os_file_close(int file);
 bool os_other_free(void *block);          /* false: nobody's, nothing happened */
 size_t os_other_bytes(const void *block); /* that can be used; SIZE_MAX: nobody's */
 
+/* The system's own list of what is mapped, as a file to be read; -1: there is none. */
+int os_mappings_open(void);
+
 /* A stretch of code in the address space. */
 enum { OS_BUILD_ID_MAX = 32 };
 struct os_code {

@@ -214,6 +214,9 @@ int os_file_create(const char *path)
 
 int os_file_open(const char *path) { return open_file(path, O_RDONLY); }
 
+/* NetBSD has it where /proc is mounted as on Linux. */
+int os_mappings_open(void) { return os_file_open("/proc/self/maps"); }
+
 void os_file_close(int file)
 {
     struct os_interlude before = os_interlude_begins();
@@ -222,9 +225,6 @@ void os_file_close(int file)
     os_interlude_ends(before);
 }
 
-bool os_file_write(int file, const void *bytes, size_t count)
-{
-    struct os_interlude before = os_interlude_begins();
 static bool nobody_reads; /* atomic: since something was written last, a wait was in vain */
 
 static bool is_waited_for(unsigned *waits)
@@ -235,6 +235,9 @@ static bool is_waited_for(unsigned *waits)
     return *waits < READER_WAITS_MAX;
 }
 
+bool os_file_write(int file, const void *bytes, size_t count)
+{
+    struct os_interlude before = os_interlude_begins();
     const char *at = bytes;
     unsigned interruptions = 0, waits = 0;
 
@@ -242,15 +245,15 @@ static bool is_waited_for(unsigned *waits)
         ssize_t written = write(file, at, count);
 
         if (written < 0 && errno == EINTR && ++interruptions < INTERRUPTIONS_MAX) continue;
+        if (written < 0 && errno == EAGAIN && is_waited_for(&waits)) continue;
         if (written <= 0) break;
         at += written;
         count -= (size_t)written;
-        if (written < 0 && errno == EAGAIN && is_waited_for(&waits)) continue;
+        waits = 0;
+        RELAXED_STORE(nobody_reads, false);
     }
     os_interlude_ends(before);
     return count == 0;
-        waits = 0;
-        RELAXED_STORE(nobody_reads, false);
 }
 
 size_t os_file_read(int file, void *bytes, size_t wanted)

@@ -312,6 +312,7 @@ static int open_file(const char *path, DWORD access, DWORD how)
 
 int os_file_create(const char *path) { return open_file(path, GENERIC_WRITE, CREATE_ALWAYS); }
 int os_file_open(const char *path) { return open_file(path, GENERIC_READ, OPEN_EXISTING); }
+int os_mappings_open(void) { return -1; }
 void os_file_close(int file) { KEEP_LAST_ERROR((void)CloseHandle(kernel_file(file))); }
 
 bool os_file_write(int file, const void *bytes, size_t count)

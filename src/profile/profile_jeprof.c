@@ -47,7 +47,7 @@ static void write_totals(struct report *report, const struct profile_snapshot *s
 
 static NOINLINE void write_maps(struct profile_out *out)
 {
-    int file = os_file_open("/proc/self/maps");
+    int file = os_mappings_open();
     char piece[512];
     size_t got;
 

@@ -199,6 +199,8 @@ int os_file_open(const char *path)
     return file_to_read.rest != NULL ? file_to_read.file : -1;
 }
 
+int os_mappings_open(void) { return os_file_open("maps"); }
+
 bool os_file_write(int file, const void *bytes, size_t count)
 {
     (void)file;

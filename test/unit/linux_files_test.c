@@ -287,14 +287,47 @@ static void pages_are_counted_from_the_file(void **state)
     assert_int_equal(os_own_bytes(), 0);
 }
 
+static void mappings_are_read_from_their_start(void **state)
+{
+    char text[16] = "";
+    int file;
+
+    (void)state;
+    file_instead = file_of("1000-2000 r--p\n");
+    file = os_mappings_open();
+    assert_int_equal(os_file_read(file, text, sizeof text), 15);
+    assert_string_equal(text, "1000-2000 r--p\n");
+    os_file_close(file);
+    answer(SYS_openat, -EACCES, 1);
+    assert_int_equal(os_mappings_open(), -1);
+}
+
+static bool the_process_is_told_of(void)
+{
+    size_t own = os_own_bytes();
+    char text[64];
+    int file = os_mappings_open();
+
+    return own > 0 && os_address_space_used() > own
+        && os_file_read(file, text, sizeof text) == sizeof text;
+}
+
+/* Then the files by its name are empty. */
+static void the_first_thread_may_have_ended(void **state)
+{
+    (void)state;
+    expect_without_first_thread(the_process_is_told_of);
+}
+
 UNIT_MAIN(UNIT_TEST(files_are_made_anew_written_and_read),
           UNIT_TEST(a_program_with_more_rights_writes_through_no_link),
           UNIT_TEST(a_file_is_moved_in_pieces), UNIT_TEST(interruptions_are_borne_but_not_for_ever),
+          UNIT_TEST(a_full_pipe_is_waited_for_but_not_for_ever),
           UNIT_TEST(a_small_file_is_read_as_a_text),
           UNIT_TEST(files_are_read_where_standard_input_is_closed),
           UNIT_TEST(files_are_not_made_as_a_standard_stream),
           UNIT_TEST(links_are_told_as_far_as_there_is_room),
           UNIT_TEST(the_mode_of_huge_pages_is_in_brackets),
           UNIT_TEST(what_the_machine_has_left_is_a_line_of_the_file),
-          UNIT_TEST(pages_are_counted_from_the_file))
-          UNIT_TEST(a_full_pipe_is_waited_for_but_not_for_ever),
+          UNIT_TEST(pages_are_counted_from_the_file), UNIT_TEST(mappings_are_read_from_their_start),
+          UNIT_TEST(the_first_thread_may_have_ended))

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -203,15 +204,61 @@ void expect_fault(void (*body)(void))
     free(outcome.text);
 }
 
-void expect_survival(void (*body)(void))
+static void expect_silent_end(struct outcome outcome)
 {
-    struct outcome outcome = run_in_child(run_body, &body);
-
     if (outcome.status != 0 || outcome.text[0] != '\0') {
         describe("what had to end silently", outcome);
         fail();
     }
     free(outcome.text);
+}
+
+void expect_survival(void (*body)(void)) { expect_silent_end(run_in_child(run_body, &body)); }
+
+/* ---- a process whose first thread has ended ---- */
+
+static bool (*holds_without_first)(void);
+
+/* It has no memory any more. */
+static bool first_has_ended(void)
+{
+    char pages = '\0';
+    FILE *file = fopen("/proc/self/statm", "r");
+
+    if (file == NULL) return false;
+    pages = (char)fgetc(file);
+    fclose(file);
+    return pages == '0';
+}
+
+static void *ask_without_first(void *unused)
+{
+    while (!first_has_ended()) usleep(1000);
+    _exit(holds_without_first() ? 0 : 1);
+    return unused;
+}
+
+static void *stay(void *unused)
+{
+    for (;;) pause();
+    return unused;
+}
+
+static void end_first(const void *unused)
+{
+    pthread_t thread;
+
+    (void)unused;
+    if (pthread_create(&thread, NULL, stay, NULL) == 0
+        && pthread_create(&thread, NULL, ask_without_first, NULL) == 0)
+        (void)syscall(SYS_exit, 0); /* of this thread alone */
+    perror("pthread_create");
+}
+
+void expect_without_first_thread(bool (*holds)(void))
+{
+    holds_without_first = holds;
+    expect_silent_end(run_in_child(end_first, NULL));
 }
 
 /* ---- the group ---- */

@@ -53,6 +53,9 @@ void expect_fault(void (*body)(void));
 bool faults_can_be_expected(void);
 /* Runs `body` in a child, which must come to its end without a word. */
 void expect_survival(void (*body)(void));
+/* Asks in a child whose first thread has ended, on one of the two that are left. It must hold, and
+ * the child come to its end without a word. */
+void expect_without_first_thread(bool (*holds)(void));
 
 /* Until another thread stores something in it, with release. */
 void wait_until_set(const uint32_t *flag);

@@ -474,6 +474,7 @@
 #define os_keep_from_child prairie_own_os_keep_from_child
 #define os_link_text prairie_own_os_link_text
 #define os_machine_room_bytes prairie_own_os_machine_room_bytes
+#define os_mappings_open prairie_own_os_mappings_open
 #define os_move prairie_own_os_move
 #define os_move_back prairie_own_os_move_back
 #define os_move_out prairie_own_os_move_out
