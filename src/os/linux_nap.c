@@ -189,7 +189,7 @@ static bool stack_is_clear(const struct os_nap *nap, struct os_range range)
 {
     const uintptr_t mark = mark_of_handlers();
     uintptr_t words[512] = { 0 }, at = nap->stack & ~(sizeof(uintptr_t) - 1);
-    long file = kernel(SYS_openat, AT_FDCWD, (long)"/proc/self/mem", O_RDONLY | O_CLOEXEC);
+    long file = kernel(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/mem", O_RDONLY | O_CLOEXEC);
     bool clear = !failed(file);
 
     while (clear && at < nap->stack_end) {

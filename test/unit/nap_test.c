@@ -365,6 +365,19 @@ static void the_first_thread_naps_as_well(void **state)
     assert_true(first_napped);
 }
 
+static bool a_sleeper_naps(void)
+{
+    (void)begin_sleeper(OUTSIDE);
+    return naps();
+}
+
+static void without_the_first_thread_others_nap(void **state)
+{
+    (void)state;
+    begin();
+    expect_without_first_thread(a_sleeper_naps);
+}
+
 /* ---- what is ours ---- */
 
 static void our_code_is_found_where_files_tell_of_our_threads(void **state)
@@ -422,5 +435,6 @@ UNIT_MAIN(UNIT_TEST(who_sleeps_elsewhere_naps), UNIT_TEST(who_runs_does_not),
           UNIT_TEST(who_woke_meanwhile_does_not), UNIT_TEST(who_is_in_a_signal_handler_does_not),
           UNIT_TEST(who_waits_for_a_child_does_not), UNIT_TEST(who_is_not_there_does_not),
           UNIT_TEST(whose_word_lies_elsewhere_does_not), UNIT_TEST(the_first_thread_naps_as_well),
+          UNIT_TEST(without_the_first_thread_others_nap),
           UNIT_TEST(our_code_is_found_where_files_tell_of_our_threads),
           UNIT_TEST(our_code_is_found_wherever_the_program_was_linked_to))
