@@ -69,23 +69,62 @@ void os_keep_error_output(void)
 
 /* ---- for a caller whose descriptors are its own ---- */
 
-static long open_by_name(int number)
+/* By its name in the table of the thread that has this name in a folder. */
+static long open_by_name(long folder, const char *thread, int number)
 {
-    char name[] = "/proc/self/fd/0000000000";
+    static const char files[] = "/fd/";
+    size_t thread_bytes = __builtin_strlen(thread);
+    char name[64];
 
-    *linux_write_number(name + sizeof "/proc/self/fd/" - 1, (unsigned long)number) = '\0';
-    return kernel(SYS_openat, AT_FDCWD, (long)name, O_WRONLY | O_APPEND | O_CLOEXEC);
+    __builtin_memcpy(name, thread, thread_bytes);
+    __builtin_memcpy(name + thread_bytes, files, sizeof files);
+    *linux_write_number(name + thread_bytes + sizeof files - 1, (unsigned long)number) = '\0';
+    return kernel(SYS_openat, folder, (long)name, O_WRONLY | O_APPEND | O_CLOEXEC);
+}
+
+/* As the kernel lists the names in a folder. */
+struct folder_entry {
+    uint64_t inode, next;
+    uint16_t bytes; /* to the next entry */
+    uint8_t type;
+    char name[];
+};
+
+/* In the table of any thread but the caller, in whose own it is not. */
+static long open_of_any_thread(int number)
+{
+    const uint64_t own = (uint64_t)kernel(SYS_gettid);
+    long folder =
+        kernel(SYS_openat, AT_FDCWD, (long)"/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    uint64_t entries[128];
+    long file = -EBADF, got;
+
+    if (failed(folder)) return folder;
+    while (failed(file)
+           && (got = kernel(SYS_getdents64, folder, (long)entries, sizeof entries)) > 0)
+        for (long at = 0; at < got && failed(file);) {
+            const struct folder_entry *entry = (const void *)((const char *)entries + at);
+            const char *name = entry->name;
+            uint64_t thread = linux_number_at(&name);
+
+            if (thread != 0 && thread != own) file = open_by_name(folder, entry->name, number);
+            at += entry->bytes;
+        }
+    os_file_close((int)folder);
+    return file;
 }
 
 /* The program's file of that number, in the first thread's table, or, where asking for that is
- * forbidden, by its name, which sockets have not. */
+ * forbidden, by its name, which sockets have not. A first thread that has ended has no table any
+ * more, and all others have the same. */
 static long open_programs(int number)
 {
     long process = kernel(SYS_pidfd_open, kernel(SYS_getpid), 0);
     long file = failed(process) ? process : kernel(SYS_pidfd_getfd, process, number, 0);
 
     if (!failed(process)) os_file_close((int)process);
-    return failed(file) ? open_by_name(number) : file;
+    if (failed(file)) file = open_by_name(AT_FDCWD, "/proc/self", number);
+    return failed(file) ? open_of_any_thread(number) : file;
 }
 
 /* ---- writing ---- */

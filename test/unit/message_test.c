@@ -275,6 +275,22 @@ static void an_older_kernel_opens_by_name(void **state)
     open_by_their_names(SYS_pidfd_open, -ENOSYS);
 }
 
+static bool say_and_hold(void)
+{
+    say();
+    return true;
+}
+
+/* With its table, which is the others' as well. */
+static void own_files_lead_to_the_programs_after_its_first_thread(void **state)
+{
+    (void)state;
+    start_copy();
+    has_own_files = true;
+    expect_without_first_thread(say_and_hold);
+    expect("words\n", "", "");
+}
+
 UNIT_MAIN(UNIT_TEST(without_a_copy_the_standard_error_is_told),
           UNIT_TEST(a_copy_is_kept_where_no_program_looks),
           UNIT_TEST(with_few_descriptors_a_copy_is_kept),
@@ -288,4 +304,5 @@ UNIT_MAIN(UNIT_TEST(without_a_copy_the_standard_error_is_told),
           UNIT_TEST(a_message_that_signals_interrupt_is_written),
           UNIT_TEST(own_files_lead_to_the_programs), UNIT_TEST(own_files_lead_to_sockets),
           UNIT_TEST(what_may_not_be_asked_for_is_opened_by_name),
-          UNIT_TEST(an_older_kernel_opens_by_name))
+          UNIT_TEST(an_older_kernel_opens_by_name),
+          UNIT_TEST(own_files_lead_to_the_programs_after_its_first_thread))
