@@ -20,6 +20,7 @@ enum { GROUP_NAME_BYTES = 512, GROUP_TEXT_BYTES = 8192 };
 /* Where the kernel shows what we read; a test has its own tree. */
 static const char *group_tree = "/sys/fs/cgroup";
 static const char *group_of_process = "/proc/self/cgroup";
+static const char *group_of_thread = "/proc/thread-self/cgroup";
 static const char *pressure_of_machine = "/proc/pressure/memory";
 
 static struct {
@@ -119,7 +120,7 @@ static const char *path_after(const char *label, size_t *bytes)
 enum controller { MEMORY, PROCESSOR };
 
 /* Of a group of version 1. NULL: the controller is one of version 2, or of none. */
-static const char *path_of(enum controller controller, size_t *bytes)
+INLINE const char *path_of(enum controller controller, size_t *bytes)
 {
     const char *path;
 
@@ -134,6 +135,16 @@ static bool extend_by_controller(enum controller controller)
     return controller == MEMORY ? extend_name("/memory", 7) : extend_name("/cpu", 4);
 }
 
+/* Of the process's group, or NULL, as path_of. Once its first thread has ended, version 1 tells the
+ * highest group of it, whatever the others are in. */
+static const char *path_of_process(enum controller controller, size_t *bytes)
+{
+    const char *path = path_of(controller, bytes);
+
+    if (path == NULL || *bytes != 0 || !read_text(group_of_thread)) return path;
+    return path_of(controller, bytes);
+}
+
 /* Finds the folder of the process's own group. In a container that sees only its own groups the
  * path may not be there; its part of the tree is then the tree. */
 static bool find_folder(enum controller controller)
@@ -144,7 +155,7 @@ static bool find_folder(enum controller controller)
     group_reader.failed = false;
     group_reader.name_bytes = 0;
     if (!read_text(group_of_process)) return false;
-    path = path_of(controller, &bytes);
+    path = path_of_process(controller, &bytes);
     group_reader.second = path == NULL;
     if (path == NULL) path = path_after("0::", &bytes);
     if (path == NULL || !extend_name(group_tree, __builtin_strlen(group_tree))) return false;

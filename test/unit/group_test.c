@@ -80,7 +80,7 @@ static void start_tree(const char *process_text)
     snprintf(process_file, sizeof process_file, "%s/self", tree);
     snprintf(pressure_file, sizeof pressure_file, "%s/pressure", tree);
     group_tree = tree;
-    group_of_process = process_file;
+    group_of_process = group_of_thread = process_file;
     pressure_of_machine = pressure_file;
     write_file(process_file, process_text);
 }
@@ -179,6 +179,26 @@ static void first_version(void **state)
     put("memory/shop/memory.stat", "cache 1\ninactive_file 5\ntotal_inactive_file 2000\n");
     put("memory/memory.limit_in_bytes", "9223372036854771712\n");
     expect_group(1000000, 702000);
+}
+
+/* The highest group is also told of a first thread that has ended: there another thread knows. */
+static void the_first_version_when_the_first_thread_has_ended(void **state)
+{
+    static char thread_file[96];
+
+    (void)state;
+    for (int knows = 0; knows <= 1; knows++) {
+        start_tree("5:cpu:/\n4:memory:/\n");
+        snprintf(thread_file, sizeof thread_file, "%s/thread", tree);
+        group_of_thread = thread_file;
+        if (knows) write_file(thread_file, "5:cpu:/\n4:memory:/shop\n");
+        put("memory/shop/cgroup.procs", "1\n");
+        put("memory/shop/memory.limit_in_bytes", "1000\n");
+        put("memory/shop/memory.usage_in_bytes", "300\n");
+        put("memory/memory.limit_in_bytes", "9000\n");
+        put("memory/memory.usage_in_bytes", "300\n");
+        expect_group(knows ? 1000 : 9000, knows ? 700 : 8700);
+    }
 }
 
 /* A dozen long lines, as nodes of containers have, and memory's among the last. */
@@ -547,6 +567,7 @@ int main(int argc, char **argv)
         UNIT_TEST(the_tightest_of_nested_groups),
         UNIT_TEST(nothing_is_left),
         UNIT_TEST(first_version),
+        UNIT_TEST(the_first_version_when_the_first_thread_has_ended),
         UNIT_TEST(a_container_of_the_first_version),
         UNIT_TEST(a_container_of_the_second_version),
         UNIT_TEST(a_group_may_have_nothing_at_all),
