@@ -134,7 +134,7 @@ static void check_large(enum use use, const char *at, size_t bytes, uint32_t pag
     size_t touched = page + 1 + ((bytes - 1) >> space.page_shift);
     uint32_t touched_last = (uint32_t)min_size(touched, open_end - 1), last, first;
     const struct page *record;
-    const char *block;
+    const char *run;
     size_t size;
 
     last = last_page(page, touched_last);
@@ -144,11 +144,12 @@ static void check_large(enum use use, const char *at, size_t bytes, uint32_t pag
     if (first > page || !is_large_state(record->state)
         || record->run_pages != page_record(last)->run_pages)
         return;
-    block = page_address(first);
-    if (page_is_cached(record)) tell_freed(use, block);
+    run = page_address(first);
+    if (page_is_cached(record)) tell_freed(use, run);
     size = (size_t)record->run_pages << space.page_shift;
     if (page_is_held_hardened(record)) size -= page_bytes() + page_record(last)->bin.next;
-    if ((size_t)(at - block) > size || bytes > size - (size_t)(at - block)) tell_end(use, block);
+    if ((size_t)(at - run) > size || bytes > size - (size_t)(at - run))
+        tell_end(use, large_begin(first));
 }
 
 static NOINLINE void check_in_heap(enum use use, const char *at, size_t bytes, uint32_t page)

@@ -2,6 +2,7 @@
  * what they should else. */
 /* SPDX-License-Identifier: MIT */
 /* usage: copies          each misuse in a child, which says one line and aborts; then all that is right
+ *        copies begins   of a process that is not hardened: a block that begins behind its page
  *        copies unseen   the same in a library that does not look: children come to their ends, or are stopped later */
 #include "../blackbox/blackbox.h"
 
@@ -216,6 +217,23 @@ static void what_is_right_goes_on(void)
     }
 }
 
+static char *begins_behind_page;
+CASE(memset_past_its_page, KEEP(memset(begins_behind_page, 1, ROOM)))
+
+/* Large blocks do, to spread over a processor's caches. */
+static void it_is_told_where_a_block_begins(void)
+{
+    char said[400], says[100];
+    for (size_t bytes = 17000; begins_behind_page == NULL; bytes += 1000) {
+        char *block = taken(bytes);
+        must(bytes < ROOM);
+        if ((uintptr_t)block % 4096 != 0) begins_behind_page = block;
+    }
+    snprintf(says, sizeof says, PAST "%p\n", (void *)begins_behind_page);
+    const struct misuse misuse = MISUSE(memset_past_its_page, says);
+    must(act(&misuse, said, sizeof said) && strcmp(said, says) == 0);
+}
+
 static void in_a_handler(int signal)
 {
     (void)signal;
@@ -224,9 +242,12 @@ static void in_a_handler(int signal)
 
 int main(int argc, char **argv)
 {
-    (void)argv;
     bool is_seen = argc == 1;
     require_prairie();
+    if (argc == 2 && strcmp(argv[1], "begins") == 0) {
+        it_is_told_where_a_block_begins();
+        return 0;
+    }
     unsigned stopped = misuse_is_stopped(is_seen), all = sizeof misuses / sizeof misuses[0];
     what_is_right_goes_on();
     must(signal(SIGUSR1, in_a_handler) != SIG_ERR && raise(SIGUSR1) == 0);
