@@ -87,6 +87,7 @@
 #define cache_list_drain_abandoned prairie_own_cache_list_drain_abandoned
 #define cache_list_drain_used prairie_own_cache_list_drain_used
 #define cache_list_forget_others prairie_own_cache_list_forget_others
+#define cache_list_give_unneeded prairie_own_cache_list_give_unneeded
 #define cache_list_leave prairie_own_cache_list_leave
 #define cache_list_replace_only prairie_own_cache_list_replace_only
 #define cache_list_start prairie_own_cache_list_start
@@ -403,6 +404,7 @@
 #define meta_give prairie_own_meta_give
 #define meta_hold_back prairie_own_meta_hold_back
 #define meta_open_ahead prairie_own_meta_open_ahead
+#define meta_purge_pages prairie_own_meta_purge_pages
 #define meta_start prairie_own_meta_start
 #define meta_take prairie_own_meta_take
 #define meta_take_past_limit prairie_own_meta_take_past_limit
