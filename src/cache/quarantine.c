@@ -111,13 +111,18 @@ static void shuffle_fetched(struct cache *cache, unsigned class_index, void **bl
     *block = other;
 }
 
-/* The cache may be drained meanwhile: by hooks that run, or before memory is refused. */
+/* The cache may be drained meanwhile: by hooks that run, or before memory is refused. A thread that
+ * is bound to a manual arena keeps no blocks of it ready: the usual way would mark them as those of
+ * any arena, and others who free them would keep them (Q1). */
 void *quarantine_take(struct cache *cache, unsigned class_index)
 {
     const struct magazine *magazine = &cache->front.magazine[class_index];
     bool was_empty = *magazine->top == NULL;
-    void *block = cache_take(cache, class_index);
+    void *block;
 
+    if (unlikely(cache_is_bound(cache)) && cache->arena->is_manual)
+        return cache_take_one(cache, NULL, class_index);
+    block = cache_take(cache, class_index);
     if (*magazine->top == NULL) return block;
     if (was_empty) shuffle_fetched(cache, class_index, &block);
     quarantine_touch(*magazine->top, class_bytes[class_index]);

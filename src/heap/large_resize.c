@@ -177,7 +177,7 @@ static void give_emptied(void *block, uint32_t page)
 }
 
 /* Only to something larger, but for blocks that cannot be trimmed. The new place was filled when it
- * was leased. */
+ * was leased; in a hardened process it is filled after it was cleared. */
 static void *move_large(void *block, uint32_t page, size_t size)
 {
     struct alloc_request request = { .size = size, .align = 1, .zero = hardening.is_on };
@@ -187,6 +187,7 @@ static void *move_large(void *block, uint32_t page, size_t size)
     if (moved != NULL) return moved;
     moved = large_lease(&request);
     if (moved == NULL) return NULL;
+    if (unlikely(request.zero) && fill_is_wanted()) fill_gained(page_at(moved), large_bytes(page));
     if (move_contents(moved, block, page, size) && page_record(page)->state != PAGE_VAST)
         give_emptied(block, page);
     else large_give(block, page);

@@ -177,7 +177,9 @@ static NOINLINE void *take_hardened(struct front *front, const struct alloc_requ
     if (hardened_begin(block, request)) count_marked(request, &wider);
     else if (wider.class_index != 0)
         __builtin_memset(block, 0, class_bytes[wider.class_index]); /* a sampled one may be stale */
-    return likely(!fill_is_wanted()) || request->zero ? block : fill_taken(block, request->size);
+    return likely(!fill_is_wanted()) || request->zero
+             ? block
+             : fill_taken(block, prairie_usable_size(block));
 }
 
 INLINE void *alloc_for(const struct front *front, const struct alloc_request *request)

@@ -31,6 +31,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -194,11 +195,22 @@ static void answer_call(struct run *run, pid_t pid)
     if (run->rule->hole && (registers.r10 & MREMAP_FIXED) == 0) return;
     run->seen++;
     if (run->seen != run->nth && !(run->and_all_after && run->seen > run->nth)) return;
-    run->refused++;
     if (run->rule->hole) make_hole(pid, registers);
     registers.orig_rax = (unsigned long long)-1;
     registers.rax = (unsigned long long)-run->rule->error;
-    if (ptrace(PTRACE_SETREGS, pid, NULL, &registers) != 0) die("cannot answer a call");
+    /* The program may end meanwhile, and takes a background thread that stands here along. */
+    if (ptrace(PTRACE_SETREGS, pid, NULL, &registers) == 0) run->refused++;
+    else if (errno != ESRCH) die("cannot answer a call");
+}
+
+/* 0: no more. Else time is up each second from then on, for the first signal may come just before
+ * the wait that it is to end. */
+static void set_clock(unsigned seconds)
+{
+    struct itimerval clock = { { seconds != 0, 0 }, { seconds, 0 } };
+
+    time_is_up = 0;
+    if (setitimer(ITIMER_REAL, &clock, NULL) != 0) die("no clock");
 }
 
 /* Follows the program, its threads and its children to their ends. */
@@ -243,11 +255,10 @@ static void run_program(struct run *run)
     long options = PTRACE_O_TRACESECCOMP | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK
                  | PTRACE_O_TRACEVFORK | PTRACE_O_EXITKILL;
     if (ptrace(PTRACE_SETOPTIONS, pid, NULL, options) != 0) die("cannot set options");
-    time_is_up = 0;
-    alarm(seconds_max);
+    set_clock(seconds_max);
     ptrace(PTRACE_CONT, pid, NULL, 0);
     follow(run, pid);
-    alarm(0);
+    set_clock(0);
     keep_end_of(said, run->said);
     close(said);
 }

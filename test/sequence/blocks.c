@@ -123,7 +123,7 @@ static void note_naming(const struct request *request, const void *block, bool i
         return; /* from nowhere */
     if (block == NULL || world.samples || request->align != 0)
         request->names_for->arena = ARENA_ANY;
-    else if (is_new && malloc_usable_size((void *)(uintptr_t)block) <= 14336)
+    else if (is_new && malloc_usable_size((void *)(uintptr_t)block) <= small_bytes_max())
         request->names_for->arena = request->named;
 }
 
@@ -205,7 +205,7 @@ static void take_through(struct slot *slot, enum door door, size_t size)
     if (base == NULL) return;
 
     size_t usable = malloc_usable_size(base);
-    check_size_told(&request, usable);
+    check_size_told(&request, base, usable, NULL);
     check_fill(&request, base, 0, usable);
     settle_in(slot, &request, base, arena_found(&request, base));
     me->counted += (int64_t)usable;
@@ -391,7 +391,7 @@ static void step_rallocx(struct slot *slot)
     /* Where hooks, or a want of records, keep it from being cut, a large block stays as long as it
      * was. */
     bool stays = base == old.base && usable == old.usable_bytes && usable > request.size;
-    if (!stays) check_size_told(&request, usable);
+    if (!stays) check_size_told(&request, base, usable, &old);
     resettle(slot, &request, &old, base, base == old.base ? arena : arena_found(&request, base));
 }
 
@@ -417,7 +417,7 @@ static void step_xallocx(struct slot *slot)
     if (told != malloc_usable_size(old.base))
         violation("xallocx says %zu, malloc_usable_size %zu", told, malloc_usable_size(old.base));
     size_t most = nallocx(request.size + extra, 0);
-    if (told > old.usable_bytes && told > most)
+    if (told > old.usable_bytes && told > most && !may_be_unmarked(old.base, &old))
         violation("xallocx to %zu+%zu bytes gives %zu, nallocx says %zu", request.size, extra, told,
                   most);
     if (told < old.usable_bytes && told < request.size)

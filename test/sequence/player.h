@@ -93,6 +93,7 @@ struct world {
     unsigned automatic_arenas;
     size_t page_bytes;
     bool junks, clears, samples;
+    bool hardened; /* blocks end where they were asked to, and begin as zeros unless `junks` */
     bool has_space_limit;      /* RLIMIT_AS is set for all of the run, */
     size_t address_bytes;      /* to so much at most */
     _Atomic bool may_refuse;   /* a limit is set: NULL is an answer */

@@ -58,9 +58,12 @@ struct request request_for(const char *door, size_t size)
                              .refused_by_hooks = me->refused_by_hooks };
 }
 
+/* A hardened one has a mark behind it. */
+size_t small_bytes_max(void) { return world.hardened ? 14336 - sizeof(uint64_t) : 14336; }
+
 bool is_small(size_t size, size_t align)
 {
-    return nallocx(size, align != 0 ? flags_of_align(align) : 0) <= 14336;
+    return nallocx(size, align != 0 ? flags_of_align(align) : 0) <= small_bytes_max();
 }
 
 void from_thread(struct request *request)
@@ -142,6 +145,7 @@ void check_fill(const struct request *request, const unsigned char *base, size_t
 {
     if (request->zero || world.clears) require_fill(request, base, from, usable, 0);
     else if (world.junks) require_fill(request, base, from, usable, JUNK_TAKEN);
+    else if (world.hardened) require_fill(request, base, from, usable, 0);
 }
 
 void check_usable(const struct request *request, void *base, size_t usable)
@@ -153,11 +157,24 @@ void check_usable(const struct request *request, void *base, size_t usable)
         violation("%s of %zu bytes: only %zu are usable", request->door, request->size, usable);
 }
 
-void check_size_told(const struct request *request, size_t usable)
+/* A block with pages of its own may be shorter by as many. */
+enum { STAGGERED_BYTES = 512 };
+
+bool may_be_unmarked(const void *base, const struct block *before)
+{
+    if (!world.hardened) return false;
+    if (world.samples || me->depth > 0 || arena_at_address(base) >= world.automatic_arenas)
+        return true;
+    return before != NULL && before->usable_bytes >= world.page_bytes - STAGGERED_BYTES;
+}
+
+void check_size_told(const struct request *request, const void *base, size_t usable,
+                     const struct block *before)
 {
     size_t told = nallocx(request->size, request->align != 0 ? flags_of_align(request->align) : 0);
-    /* Size 0 has no bytes, or those of the smallest block. */
-    if (told != usable && !(request->size == 0 && usable == 0))
+    if (usable > told && may_be_unmarked(base, before)) return;
+    /* Size 0 has no bytes, or those of the smallest block, which is one byte with a mark. */
+    if (told != usable && !(request->size == 0 && usable <= world.hardened))
         violation("%s of %zu bytes aligned to %zu: nallocx says %zu, usable are %zu", request->door,
                   request->size, request->align, told, usable);
 }

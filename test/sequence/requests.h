@@ -29,6 +29,8 @@ size_t any_align(void);
 int flags_of_align(size_t align);
 /* By nallocx. */
 bool is_small(size_t size, size_t align);
+/* Of a block that is cut from a slab. */
+size_t small_bytes_max(void);
 struct request request_for(const char *door, size_t size);
 /* Where the thread's own calls are served from. Its cache may hold what it freed of automatic
  * arenas; large blocks are in no cache that may be given out elsewhere. */
@@ -40,8 +42,13 @@ void check_refusal(const struct request *request, const void *block, int error);
 /* The block's arena must be one of two. Returns it, or ARENA_AUTOMATIC. */
 int arena_found(const struct request *request, const void *base);
 void check_usable(const struct request *request, void *base, size_t usable);
-/* As many as nallocx told. */
-void check_size_told(const struct request *request, size_t usable);
+/* In a hardened process: sampled blocks have no mark, nor large ones of arenas that the program made,
+ * nor those that are taken while hooks run, whatever they are resized to. `before`: as below. */
+bool may_be_unmarked(const void *base, const struct block *before);
+/* As many as nallocx told; in a hardened process more, of a block that has no mark. `before`: what it
+ * was resized from; NULL: it is new. */
+void check_size_told(const struct request *request, const void *base, size_t usable,
+                     const struct block *before);
 /* Bytes from..to are all this one. */
 void require_fill(const struct request *request, const unsigned char *base, size_t from, size_t to,
                   unsigned char byte);

@@ -228,6 +228,7 @@ static void learn_world(void)
     world.clears = option_flag("opt.zero");
     world.junks = !world.clears && (strcmp(junk, "alloc") == 0 || strcmp(junk, "true") == 0);
     world.samples = option_flag("opt.prof");
+    world.hardened = option_flag("opt.hardened");
     world.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     if (number_of("opt.narenas", sizeof world.automatic_arenas, &world.automatic_arenas) != 0)
         give_up("sequence: opt.narenas cannot be read");

@@ -3,8 +3,8 @@
  * A block is looked at before it is written. A page that is read first is a page of zeros, and a
  * second fault makes it one of the program's own. */
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
-#include <stdlib.h>
+#include "../blackbox/blackbox.h"
+
 #include <sys/resource.h>
 
 enum { BLOCKS = 2000, PAGE = 4096 };
@@ -21,6 +21,7 @@ int main(void)
     const size_t sizes[] = { 40, 2000, 4000, 8000, 12000 };
     int failed = 0;
 
+    require_prairie();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         long before = faults(), took, pages;
 

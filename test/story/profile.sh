@@ -14,6 +14,7 @@ if [ "$1" = controls ]; then conf=$conf,lg_prof_interval:20,prof_prefix:$folder/
 MALLOC_CONF=$conf LD_PRELOAD=$PRAIRIE_LIBRARY "$program" "$1" "$folder"
 if [ "$1" != controls ]; then exit 0; fi
 # Nothing was taken between the reset and this dump.
+test -s "$folder/quiet.heap"
 if grep -q '^@' "$folder/quiet.heap"; then echo "samples while prof.active was false"; exit 1; fi
 gzip -dc "$folder/named.pb.gz" | grep -q "a name of mine"
 # Functions of the program may have any name: viewers are told to drop none.

@@ -288,6 +288,7 @@ static bool sleep_can_be_proven(void)
 
 int main(int count, char **words)
 {
+    require_prairie();
     must(count == 2);
     if (!sleep_can_be_proven()) return 77;
     sleeps_in_handlers = strcmp(words[1], "pool_in_handlers") == 0;
@@ -297,5 +298,6 @@ int main(int count, char **words)
     else if (strcmp(words[1], "first_alone") == 0) run_first(true);
     else if (strcmp(words[1], "forked") == 0) run_forked();
     else give_up("no such way: %s", words[1]);
+    walk_heap();
     return 0;
 }

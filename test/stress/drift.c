@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES_MAX = 1000, SAMPLES_MIN = 16, GROWTH_MIB = 16, GROWTH_PARTS = 4 };
+enum { SAMPLES_MAX = 1000, QUARTER_SAMPLES_MIN = 4, GROWTH_MIB = 16, GROWTH_PARTS = 4 };
 enum { LEAK_MIB = 600 };
 
 static struct {
@@ -78,10 +78,20 @@ static double median(const double *from, unsigned count)
     return sorted[count / 2];
 }
 
+/* The first sample of a quarter of the time: on a busy machine samples come at odd moments. */
+static unsigned begin_of_quarter(unsigned quarter)
+{
+    double from = drift.start_seconds + quarter * drift.step_seconds * SAMPLES_MAX / 4;
+    unsigned i = 0;
+
+    while (i < drift.count && drift.at_seconds[i] < from) i++;
+    return i;
+}
+
 /* Of the line of least squares; the first quarter, in which all begins, does not count. */
 static double slope_an_hour(const double *value)
 {
-    unsigned first = drift.count / 4, count = drift.count - first;
+    unsigned first = begin_of_quarter(1), count = drift.count - first;
     const double *at = drift.at_seconds;
     double middle = 0, mean = 0, rise = 0, run = 0;
 
@@ -100,11 +110,19 @@ struct medians {
     double early, late;
 };
 
+static double median_of_quarter(const double *value, unsigned quarter)
+{
+    unsigned begin = begin_of_quarter(quarter);
+    unsigned end = quarter < 3 ? begin_of_quarter(quarter + 1) : drift.count;
+
+    if (end - begin < QUARTER_SAMPLES_MIN)
+        violation("%u looks in a quarter of the time are too few to tell growth", end - begin);
+    return median(value + begin, end - begin);
+}
+
 static struct medians report(const char *what, const double *value)
 {
-    unsigned quarter = drift.count / 4;
-    struct medians medians = { median(value + quarter, quarter),
-                               median(value + drift.count - quarter, quarter) };
+    struct medians medians = { median_of_quarter(value, 1), median_of_quarter(value, 3) };
 
     printf("stress: %s: %.1f MiB in the second quarter, %.1f MiB in the last, %+.2f MiB an hour\n",
            what, medians.early, medians.late, slope_an_hour(value));
@@ -115,7 +133,6 @@ void drift_report(void)
 {
     struct medians held;
 
-    if (drift.count < SAMPLES_MIN) violation("%u looks are too few to tell growth", drift.count);
     (void)report("resident", drift.resident_mib);
     held = report("beyond live blocks", drift.held_mib);
     if (held.late > held.early + held.early / GROWTH_PARTS + GROWTH_MIB)

@@ -1,4 +1,4 @@
-/* arena_check_test.c - what the walk of an arena finds: A1 to A4 and the counts, broken by
+/* arena_check_test.c - what the walk of an arena finds: A1 to A4, X1 and the counts, broken by
  * hand. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
@@ -93,6 +93,38 @@ static void an_empty_slab_before_others_is_found(void **state)
                       "prairie: broken invariant: slab->free_count < slab->block_count");
 }
 
+static void x1_a_full_one_too_many_counted(void) { bin_of_harm->full.count++; }
+static void x1_a_full_one_lost(void) { bin_of_harm->full.first = 0; }
+static void x1_a_free_block_of_a_full_one(void)
+{
+    slab_record(bin_of_harm->full.first)->free_count = 1;
+}
+static void x1_a_full_one_of_another_arena(void)
+{
+    slab_record(bin_of_harm->full.first)->arena = 0;
+}
+
+static void slabs_of_a_manual_arena_are_all_listed(void **state)
+{
+    static const struct harm harms[] = {
+        HARM(x1_a_full_one_too_many_counted),
+        HARM(x1_a_full_one_lost),
+        HARM(x1_a_free_block_of_a_full_one),
+        HARM(x1_a_full_one_of_another_arena),
+    };
+    static void *slots[MANY + 1];
+    struct arena *manual;
+
+    (void)state;
+    start_arenas(1);
+    manual = arena_create();
+    assert_non_null(manual);
+    bin_of_harm = &manual->bin[small_class()];
+    fill_all(manual->index, small_class(), slots, 2 * slab_shape[small_class()].block_count + 1);
+    assert_int_equal(bin_of_harm->full.count, 2);
+    expect_harms_found(harms, ARRAY_COUNT(harms), check_arenas);
+}
+
 static void fill_unlocked(void)
 {
     void *slots[2];
@@ -111,4 +143,5 @@ static void calls_without_the_lock_abort(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(broken_invariants_are_found), UNIT_TEST(an_empty_slab_before_others_is_found),
+          UNIT_TEST(slabs_of_a_manual_arena_are_all_listed),
           UNIT_TEST(calls_without_the_lock_abort))

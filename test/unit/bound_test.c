@@ -270,11 +270,6 @@ static void set_hooks_by_name(void)
     assert_int_equal(control_by_name("arena.0.extent_hooks", NULL, NULL, &hooks, sizeof hooks), 0);
 }
 
-static bool is_of_hooks(const void *block)
-{
-    return (const char *)block >= seen.end - OUTSIDE_MIB * MiB && (const char *)block < seen.end;
-}
-
 /* Whichever comes first: the hooks, or the binding. */
 static void expect_hooks_after_binding(void)
 {

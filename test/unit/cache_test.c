@@ -601,6 +601,29 @@ static void m2_top_below_slot_0(void)
     victim->front.magazine[VICTIM_CLASS].top = cache_loaded(victim, VICTIM_CLASS) - 1;
 }
 static void something_in_nothing(void) { victim->front.nothing = victim; }
+static void c3_of_another_kind(void) { victim->front.kind = FRONT_COUNTED; }
+static void c3_before_no_cache(void) { victim->front.cache = NULL; }
+static void c4_keeps_runs_while_it_is_off(void) { victim->is_off = true; }
+static void c5_has_magazines_while_it_is_off(void)
+{
+    victim->is_off = true;
+    victim->front.keeps_runs = false;
+}
+static void c6_room_is_closed_of_a_larger_one(void)
+{
+    struct magazine *magazine = &victim->front.magazine[VICTIM_CLASS];
+
+    victim->spare[VICTIM_CLASS].closed = 1; /* and slot 0 stays where it was */
+    magazine->limit--;
+    if (magazine->top > magazine->limit) magazine->top = magazine->limit;
+}
+static void c8_nobodys(void) { victim->fixed |= CACHE_ABANDONED; }
+static void f2_some_may_pass(void) { victim->front.left += 1; }
+static void more_room_than_any_has(void)
+{
+    victim->spare[VICTIM_CLASS].capacity =
+        (uint16_t)(max_size(magazine_capacity(VICTIM_CLASS), WIDE_BLOCKS_MAX) + 1);
+}
 
 static void check_victim(void) { cache_check(victim); }
 
@@ -616,6 +639,14 @@ static void broken_invariants_are_found(void **state)
         HARM(m2_top_above_the_limit),
         HARM(m2_top_below_slot_0),
         HARM(something_in_nothing),
+        HARM(c3_of_another_kind),
+        HARM(c3_before_no_cache),
+        HARM(c4_keeps_runs_while_it_is_off),
+        HARM(c5_has_magazines_while_it_is_off),
+        HARM(c6_room_is_closed_of_a_larger_one),
+        HARM(c8_nobodys),
+        HARM(f2_some_may_pass),
+        HARM(more_room_than_any_has),
     };
 
     (void)state;

@@ -5,7 +5,7 @@
 
 #include "arenas/sparse.h"
 
-#include "control_flags.h"
+#include "control_values.h"
 #include "control_tree.h"
 #include "hooks.h"
 #include "pages.h"
@@ -26,19 +26,6 @@ static unsigned read_number(const char *name)
 
     assert_int_equal(control_by_name(name, &number, &length, NULL, 0), 0);
     return number;
-}
-
-static int write_size(const char *name, size_t value)
-{
-    return control_by_name(name, NULL, NULL, &value, sizeof value);
-}
-
-static size_t read_size(const char *name)
-{
-    size_t value = 0, length = sizeof value;
-
-    assert_int_equal(control_by_name(name, &value, &length, NULL, 0), 0);
-    return value;
 }
 
 static const char *leaf_of(unsigned index, const char *leaf)

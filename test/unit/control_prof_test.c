@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
-#include "control_flags.h"
+#include "control_values.h"
 #include "control_tree.h"
 #include "unit.h"
 
@@ -36,14 +36,6 @@ static void *read_pointer(const char *name)
 static int write_pointer(const char *name, const void *value)
 {
     return control_by_name(name, NULL, NULL, (void *)(uintptr_t)&value, sizeof value);
-}
-
-static size_t read_size(const char *name)
-{
-    size_t value = 0, length = sizeof value;
-
-    assert_int_equal(control_by_name(name, &value, &length, NULL, 0), 0);
-    return value;
 }
 
 static void start_profile(void)

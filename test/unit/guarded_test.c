@@ -4,6 +4,7 @@
 #include "library.h"
 
 #include "guarded.h"
+#include "harms.h"
 
 /* ---- cells ---- */
 
@@ -330,6 +331,36 @@ static void a_refused_cell_is_closed_once(void **state)
     guarded_check();
 }
 
+/* ---- the walk ---- */
+
+static unsigned harmed_class(void) { return class_of_size(48); }
+
+static void u3_a_block_that_is_no_stray(void) { strays.block[0] = NULL; }
+static void u3_a_stray_that_was_given_back(void) { strays.block[1] = strays.block[0]; }
+static void u4_sized_frees_that_do_not_look(void) { sized_free_watch(harmed_class(), -1); }
+static void u5_one_too_many_held(void) { guarded_numbers.held[harmed_class()]++; }
+static void u5_one_of_another_class(void)
+{
+    guarded_numbers.held[harmed_class()]--;
+    guarded_numbers.held[harmed_class() + 1]++;
+}
+static void a_page_too_many_counted(void) { commit.guarded_bytes += page_bytes(); }
+
+static void broken_invariants_are_found(void **state)
+{
+    static const struct harm harms[] = {
+        HARM(u3_a_block_that_is_no_stray),     HARM(u3_a_stray_that_was_given_back),
+        HARM(u4_sized_frees_that_do_not_look), HARM(u5_one_too_many_held),
+        HARM(u5_one_of_another_class),         HARM(a_page_too_many_counted),
+    };
+
+    (void)state;
+    start_pool(8);
+    (void)take_of(1, 48, 16);
+    give(take_of(2, 48, 16));
+    expect_harms_found(harms, ARRAY_COUNT(harms), guarded_check);
+}
+
 UNIT_MAIN(UNIT_TEST(it_lies_at_either_end_of_a_page), UNIT_TEST(cells_rest_as_long_as_can_be),
           UNIT_TEST(some_cells_always_rest), UNIT_TEST(a_site_cannot_fill_the_pool),
           UNIT_TEST(memory_may_be_refused), UNIT_TEST(a_cell_is_closed_again_after_a_report),
@@ -338,4 +369,4 @@ UNIT_MAIN(UNIT_TEST(it_lies_at_either_end_of_a_page), UNIT_TEST(cells_rest_as_lo
           UNIT_TEST(a_guard_is_of_the_nearer_block),
           UNIT_TEST(each_byte_of_a_held_block_is_its_own),
           UNIT_TEST(a_cell_tells_of_its_last_block),
-          UNIT_TEST(a_refused_cell_tells_of_its_last_block))
+          UNIT_TEST(a_refused_cell_tells_of_its_last_block), UNIT_TEST(broken_invariants_are_found))

@@ -6,6 +6,7 @@
 #include "hardened.h"
 #include "holes.h"
 #include "hooks.h"
+#include "threads.h"
 
 #include <jemalloc/jemalloc.h>
 
@@ -302,6 +303,72 @@ static void manual_arenas_are_hardened_too(void **state)
     prairie_free(block);
     assert_true(placed_destroy(arena)); /* nothing of it waits */
     prairie_check_all();
+}
+
+enum { HELD = 300 };
+static char *held[HELD];
+
+static void *give_all_held(void *unused)
+{
+    for (unsigned i = 0; i < HELD; i++) prairie_free(held[i]);
+    return unused;
+}
+
+/* Gives them back, and takes as many: how many of those are of the arena that only the other thread
+ * named. */
+static void *give_and_take(void *arena)
+{
+    static size_t of_arena;
+
+    (void)give_all_held(NULL);
+    for (unsigned i = 0; i < HELD; i++) held[i] = prairie_malloc(100);
+    for (unsigned i = 0; i < HELD; i++) of_arena += arena_of_address(held[i]) == arena;
+    (void)give_all_held(NULL);
+    return &of_arena;
+}
+
+/* Blocks of its slabs that are not in them. */
+static uint64_t blocks_out_of(const struct arena *arena, unsigned class_index)
+{
+    const struct class_bin *bin = &arena->bin[class_index];
+
+    return bin->slab_count * (uint64_t)slab_shape[class_index].block_count - bin->slab_free_blocks;
+}
+
+/* Whoever gives them back: in a magazine of another thread they would be there still when their
+ * arena is gone. */
+static void blocks_of_a_bound_thread_go_home(void **state)
+{
+    struct arena *before, *arenas_here[2];
+    pthread_t thread;
+    void *of_arena;
+
+    (void)state;
+    harden();
+    prairie_free(taken(1));
+    before = thread_arena();
+    arenas_here[0] = arena_create();
+    arenas_here[1] = hooked_arena();
+    for (unsigned i = 0; i < ARRAY_COUNT(arenas_here); i++) {
+        struct arena *arena = arenas_here[i];
+
+        assert_non_null(arena);
+        thread_bind(arena);
+        for (unsigned k = 0; k < HELD; k++) {
+            held[k] = taken(100);
+            assert_ptr_equal(arena_of_address(held[k]), arena);
+        }
+        if (i == 0) (void)give_all_held(NULL);
+        else run_thread(give_all_held, NULL);
+        assert_int_equal(blocks_out_of(arena, hardened_class(100, 1)), 0);
+        for (unsigned k = 0; k < HELD; k++) held[k] = taken(100);
+        assert_int_equal(pthread_create(&thread, NULL, give_and_take, arena), 0);
+        assert_int_equal(pthread_join(thread, &of_arena), 0);
+        assert_int_equal(*(size_t *)of_arena, 0);
+        thread_bind(before);
+        assert_true(placed_destroy(arena));
+        prairie_check_all();
+    }
 }
 
 /* They have no marks, and are as long as their pages: nallocx, which is asked for a size and not
@@ -760,7 +827,7 @@ UNIT_MAIN(UNIT_TEST(what_is_to_be_zero_is), UNIT_TEST(junk_is_what_a_block_begin
           UNIT_TEST(blocks_from_before_grow_to_what_is_asked_for),
           UNIT_TEST(blocks_from_before_go_home_for_good),
           UNIT_TEST(blocks_from_before_are_counted_when_they_go),
-          UNIT_TEST(manual_arenas_are_hardened_too),
+          UNIT_TEST(manual_arenas_are_hardened_too), UNIT_TEST(blocks_of_a_bound_thread_go_home),
           UNIT_TEST(large_blocks_of_manual_arenas_are_resized_in_place),
           UNIT_TEST(no_pages_move_over_those_of_an_arena),
           UNIT_TEST(what_a_moved_block_gains_is_junk), UNIT_TEST(a_bound_thread_is_free_to_choose),

@@ -120,6 +120,12 @@ static inline struct arena *hooked_arena(void)
     return arena;
 }
 
+/* Of memory that they gave for the last such arena. */
+static inline bool is_of_hooks(const void *block)
+{
+    return (const char *)block >= seen.end - OUTSIDE_MIB * MiB && (const char *)block < seen.end;
+}
+
 /* A manual one, of a process that has started. */
 static inline struct arena *new_arena(void)
 {

@@ -83,11 +83,6 @@ static void hooks_do_not_cancel_their_thread(void **state)
     prairie_check_all();
 }
 
-static bool is_of_hooks(const void *block)
-{
-    return (const char *)block >= seen.end - OUTSIDE_MIB * MiB && (const char *)block < seen.end;
-}
-
 /* Arena 0 of two. */
 static struct arena *hooked_automatic(void)
 {

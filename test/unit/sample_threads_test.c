@@ -145,7 +145,6 @@ static void *hold_metadata(void *unused)
 /* The cache of a thread that calls for the first time while sampling begins. */
 static void one_that_begins_meanwhile_is_sampled(void **state)
 {
-    enum { LONG_ENOUGH_US = 50000 };
     pthread_t holder, late;
     struct cache *fresh;
     bool is_sampled = false;
@@ -157,7 +156,8 @@ static void one_that_begins_meanwhile_is_sampled(void **state)
     pthread_create(&holder, NULL, hold_metadata, NULL);
     pthread_barrier_wait(&meeting);
     pthread_create(&late, NULL, use_a_cache, &is_sampled);
-    usleep(LONG_ENOUGH_US); /* until it asks for the memory of a plain cache */
+    /* Until it asks for the memory of a plain cache. */
+    while (RELAXED_LOAD(meta.lock.sleepers) == 0) usleep(100);
     inside_sample_this_thread(fresh);
     pthread_barrier_wait(&meeting);
     pthread_join(holder, NULL);

@@ -43,6 +43,11 @@ struct unit_test {
 
 int unit_run(int argc, char **argv, const struct unit_test *tests, size_t count);
 
+/* The group is told of a skip as well, so that its output has it. */
+void unit_skip(const char *file, int line);
+#undef skip
+#define skip() unit_skip(__FILE__, __LINE__)
+
 /* Runs `body` in a child, which must abort after writing one line that starts with `line_start`. */
 void expect_abort(void (*body)(void), const char *line_start);
 /* The line is "prairie: words: address". */

@@ -3,35 +3,7 @@
 #include "library.h"
 
 #include "control_tree.h"
-#include "unit.h"
-
-#include <jemalloc/jemalloc.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#define VAST VAST_BYTES_MIN
-
-/* Of that size, or another one of as many pages that leaves as much of the last one. */
-static void expect_vast(const void *block, size_t size)
-{
-    size_t bytes = round_up(size, page_bytes());
-
-    assert_non_null(block);
-    assert_int_equal(page_record(page_at(block))->state, PAGE_VAST);
-    assert_ptr_equal(page_address(page_at(block)), block);
-    assert_int_equal(prairie_usable_size(block), prairie_nallocx(size, 0));
-    assert_int_equal(page_at((const char *)block + bytes), 0);
-    prairie_check_all();
-}
-
-static void expect_none(void)
-{
-    assert_int_equal(commit.vast_bytes, 0);
-    assert_int_equal(commit.vast_count, 0);
-    prairie_check_all();
-}
+#include "vast.h"
 
 static void a_vast_block_is_a_reservation_of_its_own(void **state)
 {
@@ -165,138 +137,6 @@ static void a_short_one_moves_to_a_staggered_place(void **state)
     expect_none();
 }
 
-/* However much that is, from where the pages are no longer cleared by hand. */
-static void what_is_gained_as_zeros_is_not_touched(void **state)
-{
-    static const size_t gains[] = { CLEAR_BYTES_MAX, VAST };
-
-    (void)state;
-    for (unsigned i = 0; i < ARRAY_COUNT(gains); i++) {
-        char *block = prairie_malloc(VAST);
-        uint64_t purged = fake_purged_bytes();
-
-        block[VAST - 1] = 1;
-        block = prairie_rallocx(block, VAST + gains[i], MALLOCX_ZERO);
-        expect_vast(block, VAST + gains[i]);
-        assert_int_equal(fake_purged_bytes(), purged + gains[i]);
-        assert_int_equal(block[VAST - 1], 1);
-        assert_int_equal(block[VAST] | block[VAST + gains[i] - 1], 0);
-        prairie_free(block);
-    }
-}
-
-/* Of what a small block becomes, only the rest of its last page is written. */
-static void a_small_block_becomes_vast_without_touching_it(void **state)
-{
-    static const size_t sizes[] = { 48, 4096, 14336 };
-
-    (void)state;
-    for (unsigned i = 0; i < ARRAY_COUNT(sizes); i++) {
-        char *block = prairie_malloc(sizes[i]);
-        size_t kept = round_up(prairie_usable_size(block), page_bytes());
-        uint64_t purged;
-
-        memset(block, 1, prairie_usable_size(block));
-        purged = fake_purged_bytes();
-        block = prairie_rallocx(block, VAST, MALLOCX_ZERO);
-        expect_vast(block, VAST);
-        assert_int_equal(fake_purged_bytes(), purged + VAST - kept);
-        assert_int_equal(block[0], 1);
-        assert_int_equal(block[sizes[i] - 1], 1);
-        assert_int_equal(block[kept - 1] & ~1, 0);
-        assert_int_equal(block[kept] | block[VAST - 1], 0);
-        prairie_free(block);
-    }
-}
-
-static bool is_resident(char *base, size_t bytes)
-{
-    static unsigned char in_core[16 * KiB];
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), step;
-
-    for (size_t at = 0; at < bytes; at += step) {
-        step = min_size(bytes - at, sizeof in_core * page);
-        assert_int_equal(mincore(base + at, step, in_core), 0);
-        for (size_t i = 0; i < step / page; i++)
-            if (in_core[i] & 1) return true;
-    }
-    return false;
-}
-
-/* The option zero has nothing to write where the kernel's zeros are. */
-static void the_option_zero_touches_no_vast_block(void **state)
-{
-    char *block, *run;
-
-    (void)state;
-    /* Where every process gets huge pages, what is copied would bring one. qemu knows no such call;
-     * the look is the same without. */
-    if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0) assert_int_equal(errno, EINVAL);
-    options_parse("zero:true", "test");
-    heap_obey_options();
-    block = prairie_malloc(VAST);
-    block = prairie_realloc(block, 2 * VAST);
-    expect_vast(block, 2 * VAST);
-    assert_false(is_resident(block, 2 * VAST));
-    run = prairie_malloc(REMAP_BYTES_MIN);
-    run = prairie_realloc(run, VAST);
-    expect_vast(run, VAST);
-    assert_false(is_resident(run + REMAP_BYTES_MIN, VAST - REMAP_BYTES_MIN));
-    prairie_free(run);
-    run = prairie_malloc(100000);
-    run = prairie_realloc(run, VAST);
-    expect_vast(run, VAST);
-    assert_false(is_resident(run + 102400, VAST - 102400));
-    prairie_free(run);
-    prairie_free(block);
-}
-
-/* Bytes that a block loses and gains again within its last page. */
-static void the_option_zero_clears_what_is_gained_of_a_page(void **state)
-{
-    size_t size;
-    char *block;
-
-    (void)state;
-    prairie_free(prairie_malloc(1));
-    options_parse("zero:true", "test");
-    heap_obey_options();
-    size = VAST + page_bytes();
-    block = prairie_malloc(size);
-    memset(block + VAST, 1, page_bytes());
-    block = prairie_realloc(block, size - PAGE_STAGGERED - 88);
-    expect_vast(block, size - PAGE_STAGGERED - 88);
-    block = prairie_realloc(block, size);
-    expect_vast(block, size);
-    assert_true(all_bytes_are(block + size - PAGE_STAGGERED, 0, PAGE_STAGGERED));
-    assert_int_equal(block[size - PAGE_STAGGERED - 89], 1);
-    prairie_free(block);
-}
-
-static void junk_fills_what_is_gained(void **state)
-{
-    char *block;
-
-    (void)state;
-    if (VAST > 64 * MiB) skip();
-    options_parse("junk:alloc", "test");
-    heap_obey_options();
-    block = prairie_malloc(VAST);
-    memset(block, 1, VAST);
-    block = prairie_realloc(block, 2 * VAST);
-    expect_vast(block, 2 * VAST);
-    assert_int_equal(block[VAST - 1], 1);
-    assert_true(all_bytes_are(block + VAST, 0xa5, VAST));
-    prairie_free(block);
-    block = prairie_malloc(100000);
-    memset(block, 1, 100000);
-    block = prairie_realloc(block, VAST);
-    expect_vast(block, VAST);
-    assert_int_equal(block[99999], 1);
-    assert_true(all_bytes_are(block + 102400, 0xa5, VAST - 102400));
-    prairie_free(block);
-}
-
 static void a_run_becomes_vast_with_its_pages(void **state)
 {
     size_t bytes = REMAP_BYTES_MIN;
@@ -376,124 +216,6 @@ static void refused_calls_change_nothing(void **state)
     assert_true(fake_failures() > 5);
 }
 
-static void the_hard_limit_holds(void **state)
-{
-    char *block;
-
-    (void)state;
-    prairie_free(prairie_malloc(1));
-    block = prairie_malloc(VAST);
-    limits_set_hard(3 * VAST);
-    assert_null(prairie_malloc(2 * VAST));
-    assert_null(prairie_realloc(block, 3 * VAST));
-    expect_vast(block, VAST);
-    block = prairie_realloc(block, VAST + VAST / 2);
-    expect_vast(block, VAST + VAST / 2);
-    prairie_free(block);
-    block = prairie_malloc(2 * VAST);
-    expect_vast(block, 2 * VAST);
-    assert_true(commit_taken_bytes() >= 2 * VAST);
-    prairie_free(block);
-}
-
-static bool seen_allowed;
-static unsigned looks;
-
-/* Is there room for another VAST bytes, as this call of the kernel sees it? */
-static void look_for_room(enum fake_call kind)
-{
-    if (kind != FAKE_RESERVE && kind != FAKE_RESIZE && kind != FAKE_MOVE) return;
-    looks++;
-    seen_allowed |= commit_allows(VAST);
-}
-
-/* What a thread is at the kernel for is no other's. */
-static void the_hard_limit_counts_what_is_coming(void **state)
-{
-    char *block, *run = prairie_malloc(REMAP_BYTES_MIN);
-
-    (void)state;
-    prairie_free(prairie_malloc(VAST)); /* the order of places is reserved */
-    fake_on_call(look_for_room);
-    limits_set_hard(2 * VAST);
-    block = prairie_malloc(VAST + VAST / 2);
-    limits_set_hard(3 * VAST);
-    block = prairie_realloc(block, 2 * VAST + VAST / 2);
-    expect_vast(block, 2 * VAST + VAST / 2);
-    limits_set_hard(5 * VAST);
-    run = prairie_realloc(run, VAST + VAST / 2 + VAST / 4);
-    expect_vast(run, VAST + VAST / 2 + VAST / 4);
-    assert_int_equal(looks, 3);
-    assert_false(seen_allowed);
-    fake_fail_kind(FAKE_RESIZE, true);
-    assert_null(prairie_realloc(block, 3 * VAST));
-    fake_fail_kind(FAKE_RESIZE, false);
-    fake_on_call(NULL);
-    assert_int_equal(commit.vast_coming, 0);
-    prairie_free(block);
-    prairie_free(run);
-    expect_none();
-}
-
-static void leave_dirty(void)
-{
-    prairie_free(prairie_malloc(64 * MiB));
-    if (page_heap->free_pages[FREE_DIRTY] == 0) skip();
-}
-
-/* Dirty pages make room for growth as they do for new blocks, and a move takes its own along. */
-static void the_hard_limit_is_kept_by_purging(void **state)
-{
-    char *block = prairie_malloc(VAST), *run;
-
-    (void)state;
-    leave_dirty();
-    limits_set_hard(commit_taken_bytes() + VAST - page_bytes());
-    block = prairie_realloc(block, 2 * VAST);
-    expect_vast(block, 2 * VAST);
-    limits_set_hard(0);
-    leave_dirty();
-    limits_set_hard(commit_taken_bytes() + VAST - page_bytes());
-    run = prairie_malloc(VAST);
-    expect_vast(run, VAST);
-    prairie_free(run);
-    limits_set_hard(0);
-    run = prairie_malloc(REMAP_BYTES_MIN);
-    limits_set_hard(commit_taken_bytes() + VAST - REMAP_BYTES_MIN);
-    run = prairie_realloc(run, VAST);
-    expect_vast(run, VAST);
-    prairie_free(run);
-    prairie_free(block);
-    expect_none();
-}
-
-static uint32_t on_its_way;
-
-static void bring_back(void)
-{
-    if (on_its_way != 0) run_put_free(on_its_way, PAGE_CLEAN);
-    on_its_way = 0;
-}
-
-/* Also by another thread, which has not come back from the kernel. */
-static void the_hard_limit_waits_for_who_purges(void **state)
-{
-    char *block;
-
-    (void)state;
-    prairie_free(prairie_malloc(1));
-    on_its_way = run_lease(16, 1, PAGE_LARGE).page;
-    (void)purge_all();
-    run_return(on_its_way);
-    assert_int_equal(run_take_dirty(page_heap, 1, 16), on_its_way);
-    limits_set_hard(commit_taken_bytes() + VAST - 8 * page_bytes());
-    fake_on_sleep(bring_back);
-    block = prairie_malloc(VAST);
-    expect_vast(block, VAST);
-    assert_int_equal(fake_calls(FAKE_SLEEP), 1);
-    prairie_free(block);
-}
-
 /* What a run left behind when its pages moved away is clean. */
 static void a_run_that_became_vast_leaves_no_dirty_pages(void **state)
 {
@@ -510,38 +232,6 @@ static void a_run_that_became_vast_leaves_no_dirty_pages(void **state)
     assert_int_equal(again[0] | again[REMAP_BYTES_MIN - 1], 0);
     prairie_free(again);
     prairie_free(block);
-}
-
-/* A child is made while others are at the kernel, and so they never come back there. */
-static void a_child_does_not_wait_for_what_comes(void **state)
-{
-    char *stays = prairie_malloc(VAST), *moves = prairie_malloc(2 * VAST);
-    uint32_t hidden = page_at(moves);
-    int child, status;
-
-    (void)state;
-    limits_set_hard(commit_taken_bytes() + 2 * VAST);
-    assert_true(inside_expect_bytes(VAST));
-    inside_hide_block(hidden, 2 * VAST);
-    prairie_check_all();
-    child = fake_fork();
-    if (child == 0) {
-        char *block = prairie_malloc(2 * VAST);
-        bool good = block != NULL && commit.vast_coming == 0 && commit.vast_bytes == 3 * VAST;
-
-        prairie_check_all();
-        prairie_free(block);
-        prairie_free(stays);
-        _exit(good && commit.vast_bytes == 0 && commit.vast_count == 0 ? 0 : 1);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-    inside_show_block(hidden, (struct os_range){ moves, 2 * VAST }, 2 * VAST);
-    inside_give_up(VAST);
-    prairie_check_all();
-    prairie_free(moves);
-    prairie_free(stays);
-    expect_none();
 }
 
 /* ---- misuse ---- */
@@ -594,15 +284,7 @@ UNIT_MAIN(UNIT_TEST(a_vast_block_is_no_part_of_what_slabs_have),
           UNIT_TEST(a_vast_block_is_a_reservation_of_its_own), UNIT_TEST(a_smaller_one_is_a_run),
           UNIT_TEST(they_are_counted), UNIT_TEST(they_change_their_size),
           UNIT_TEST(a_short_one_moves_to_a_staggered_place),
-          UNIT_TEST(what_is_gained_as_zeros_is_not_touched),
-          UNIT_TEST(a_small_block_becomes_vast_without_touching_it),
-          UNIT_TEST(the_option_zero_touches_no_vast_block),
-          UNIT_TEST(the_option_zero_clears_what_is_gained_of_a_page),
-          UNIT_TEST(junk_fills_what_is_gained), UNIT_TEST(a_run_becomes_vast_with_its_pages),
+          UNIT_TEST(a_run_becomes_vast_with_its_pages),
           UNIT_TEST(the_space_serves_what_the_kernel_will_not_map),
           UNIT_TEST(the_kernel_serves_what_has_no_numbers), UNIT_TEST(refused_calls_change_nothing),
-          UNIT_TEST(the_hard_limit_holds), UNIT_TEST(the_hard_limit_counts_what_is_coming),
-          UNIT_TEST(the_hard_limit_is_kept_by_purging),
-          UNIT_TEST(the_hard_limit_waits_for_who_purges),
-          UNIT_TEST(a_run_that_became_vast_leaves_no_dirty_pages),
-          UNIT_TEST(a_child_does_not_wait_for_what_comes), UNIT_TEST(misuse_is_told))
+          UNIT_TEST(a_run_that_became_vast_leaves_no_dirty_pages), UNIT_TEST(misuse_is_told))
