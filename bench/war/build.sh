@@ -44,13 +44,13 @@ if ! is_fresh "$war/packages" "$stamp"; then
     echo "$stamp" >"$war/packages.stamp"
 fi
 
-stamp=$(stamp_of "$here/calls.c")
+stamp=$(stamp_of "$here/calls.c" "$0")
 if ! is_fresh "$war/libcalls.so" "$stamp"; then
     "$CC" -O2 -std=gnu17 -Wall -Wextra -fPIC -shared -fvisibility=hidden -o "$war/libcalls.so" "$here/calls.c" -ldl
     echo "$stamp" >"$war/libcalls.so.stamp"
 fi
 
-stamp=$(stamp_of "$here/blocks.c")
+stamp=$(stamp_of "$here/blocks.c" "$0")
 if ! is_fresh "$war/blocks" "$stamp"; then
     "$CC" -O1 -std=gnu17 -Wall -Wextra -fno-builtin -o "$war/blocks" "$here/blocks.c"
     echo "$stamp" >"$war/blocks.stamp"

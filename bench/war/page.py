@@ -311,13 +311,14 @@ def says(war):
            f"cores, Linux {war['machine'].get('kernel', '')}."
            + (" A quick run: small suites, one round; its times are no basis for claims."
               if war["quick"] else ""))
-    yield ("Instructions, shares and instructions for each call are callgrind's, exact, at a tenth of "
+    yield ("Instructions, shares and instructions for each call are callgrind's, exact, at 10 % of "
            "the work; under qjs a share is what calls into the allocator cost with all that it called, "
            "by instructions; under jsc it is sampled by perf's clock. Times "
            "and peaks are medians over the rounds of `prairie compare`"
            + (f", each run with {work} % of the work" if work != "100" else "") + ". Calls and the malloc'ed "
            "part of memory were counted in one more run. The lowest figure is bold where it leads by "
-           "more than the C library lies from itself.")
+           "more than the C library lies from itself. Less than 100 % of the work are fewer rounds of "
+           "v8 and parse, and one short source instead of all for minify and compile, whatever the figure.")
     for metric, name in (("ms", "time"), ("kb", "peak memory"), ("instructions", "instructions"),
                          ("share", "counted shares"), ("sampled share", "sampled shares")):
         if metric in war["spread"]:

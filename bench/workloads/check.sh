@@ -43,7 +43,7 @@ figures() {
 names() {
     for program in workloads workloads-cpp; do
         "$built/$program" --list | awk -v program="$program" '
-            $1 !~ /^(replay|generate|startup-child)$/ { print program, $1 }'
+            $1 !~ /^(replay|generate|startup-child)$/ { print program, $1 }' || return 1
     done
 }
 
@@ -66,7 +66,8 @@ line_of() {
 }
 
 compare_results() {
-    local count=0 program name expected library seen
+    local count=0 program name expected library seen listed
+    listed=$(names) || { echo "check.sh: a program does not list its workloads" >&2; exit 1; }
     while read -r program name; do
         if ! has_input "$name"; then
             echo "absent: $name (bench/workloads/record.sh makes its trace)"
@@ -81,14 +82,15 @@ compare_results() {
             printf '%s under %s:\n  %s\n  expected: %s\n' "$name" "$library" "$seen" "$expected"
             failed=1
         done
-    done < <(names)
+    done <<<"$listed"
     [ $count -gt 0 ] || { echo "check.sh: nothing was compared" >&2; failed=1; }
     echo "$count results compared at $scale per cent"
 }
 
 # The sanitizers' own malloc serves the blocks, so each wrong access stops the program.
 sanitize() {
-    local count=0 program name flags
+    local count=0 program name flags listed
+    listed=$(names) || { echo "check.sh: a program does not list its workloads" >&2; exit 1; }
     scratch=$(mktemp -d) # not local: the trap reads it
     trap 'rm -rf "$scratch"' EXIT
     flags="-fsanitize=address,undefined -fno-sanitize-recover=all -O1"
@@ -103,7 +105,7 @@ sanitize() {
         grep -q checksum "$scratch/out" && ! grep -q 'exit code' "$scratch/out" \
             || { echo "$name:"; head -n 20 "$scratch/out"; failed=1; }
         count=$((count + 1))
-    done < <(names)
+    done <<<"$listed"
     echo "$count workloads ran under the sanitizers"
 }
 

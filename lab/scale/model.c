@@ -15,6 +15,7 @@ enum { LINE_SHIFT = 6, LINES = 1 << 22, CODES = 1 << 12, PLACES = 32, LOCKS = 16
 struct line {
     uintptr_t number; /* 0: none */
     uint64_t readers; /* a bit for each core that has it */
+    uint64_t until;   /* on its way to a core up to then, by that core's clock */
     int8_t writer;    /* the only one that has it, and wrote; -1: none */
     uint8_t words;    /* that were touched since it last moved */
 };
@@ -233,15 +234,26 @@ static struct count touch(struct line *line, uint8_t words, bool writes)
     return one;
 }
 
+/* What is only read comes to several cores at once; all else to one after the other. */
+static void fetch(struct line *line, const struct count *one)
+{
+    struct core *core = &model.core[self];
+
+    if (core->clock < line->until) core->clock = line->until;
+    core->clock += one->moved * model.costs.moved + one->shared * model.costs.shared
+                 + one->claimed * model.costs.claimed;
+    if (one->shared == 0) line->until = core->clock;
+}
+
 static void access_line(uintptr_t address, unsigned bytes, bool writes, uintptr_t code)
 {
     unsigned first = (unsigned)(address & 63) / 8,
              last = (unsigned)((address & 63) + bytes - 1) / 8;
     uint8_t words = (uint8_t)((0xffu << first) & (0xffu >> (7 - last)));
-    struct count one = touch(line_of(address >> LINE_SHIFT), words, writes);
+    struct line *line = line_of(address >> LINE_SHIFT);
+    struct count one = touch(line, words, writes);
 
-    model.core[self].clock += one.moved * model.costs.moved + one.shared * model.costs.shared
-                            + one.claimed * model.costs.claimed;
+    if ((one.moved | one.shared | one.claimed) != 0) fetch(line, &one);
     if (!model.counts) return;
     add(&model.all, &one);
     add(count_of_code(code), &one);

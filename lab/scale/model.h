@@ -3,8 +3,9 @@
  * Each core is a thread of which one runs at a time: the one whose clock is least. The compiler's
  * calls for ThreadSanitizer, which stand before each load and store, come here instead. A line is
  * in the caches of no core, of some that only read it, or of one that wrote it (MESI, with caches
- * that never run out of room), and what an access costs is told by that. What the same arguments
- * give they give again.
+ * that never run out of room), and what an access costs is told by that. A line that moves, or is
+ * claimed, is nobody else's until it has come: who wants it meanwhile waits, so that a word that
+ * all cores change makes them no faster than one. What the same arguments give they give again.
  *
  * It knows no allocator: who uses it says what an address belongs to, and which words are locks.
  * SPDX-License-Identifier: MIT
@@ -21,7 +22,7 @@ enum { CORES_MAX = 64 };
 struct model_costs {
     uint32_t access;  /* of each load or store, with the instructions around it */
     uint32_t atomic;  /* more, when it is a read-modify-write */
-    uint32_t moved;   /* more, when another core wrote the line */
+    uint32_t moved;   /* more, when another core wrote the line, or has it and must lose it */
     uint32_t shared;  /* more, when others only read it, and so does this one */
     uint32_t claimed; /* more, when it is here, and others that read it must lose it */
     uint32_t pause;   /* more, when a lock is looked at and found held: who looks waits a little */

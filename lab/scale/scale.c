@@ -168,14 +168,24 @@ static void chain(unsigned core)
     }
 }
 
+/* All change one word: no load for an allocator, but one of which it is known what must come. */
+static void word(unsigned core)
+{
+    static uint32_t changed __attribute__((aligned(128)));
+
+    (void)core;
+    begin();
+    for (unsigned i = 0; i < rounds; i++) {
+        (void)__atomic_fetch_add(&changed, 1, __ATOMIC_RELAXED);
+        done(1);
+    }
+}
+
 static const struct {
     const char *name;
     void (*body)(unsigned core);
-} loads[] = { { "small", small },
-              { "medium", medium },
-              { "large", large },
-              { "bursts", bursts },
-              { "chain", chain } };
+} loads[] = { { "small", small },   { "medium", medium }, { "large", large },
+              { "bursts", bursts }, { "chain", chain },   { "word", word } };
 
 #ifdef MODELLED
 static const char *structure_at(uintptr_t address)
@@ -318,8 +328,8 @@ int main(int argc, char **argv)
     }
     if (!understood || load == NULL || cores == 0 || cores > CORES_MAX || rounds == 0) {
         fprintf(stderr,
-                "usage: scale small|medium|large|bursts|chain [--cores 1..%d] [--rounds N] [--warm "
-                "N] [--seed N]\n",
+                "usage: scale small|medium|large|bursts|chain|word [--cores 1..%d] [--rounds N] "
+                "[--warm N] [--seed N]\n",
                 CORES_MAX);
         return 2;
     }

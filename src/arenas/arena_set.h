@@ -16,6 +16,12 @@ extern PRIVATE unsigned arena_end; /* atomic: no arena has this number or a high
 extern PRIVATE unsigned arena_first, arena_limit;
 /* Among how many a thread chooses. */
 INLINE unsigned arena_choices(void) { return arena_limit - arena_first; }
+/* Is it one of those? NULL is none. */
+INLINE bool arena_is_for_all(const struct arena *arena)
+{
+    return arena != NULL && !arena->is_manual && arena->index >= arena_first
+        && arena->index < arena_limit;
+}
 extern PRIVATE bool arenas_have_manual; /* atomic: arena_create has made one, perhaps long ago */
 /* Statistics: changes of arenas by threads that found theirs, or its page heap, busy. Atomic. */
 extern PRIVATE uint64_t arena_hops;

@@ -83,14 +83,16 @@ static struct cache *take_waiting(void)
 
 /* ---- a thread begins ---- */
 
-/* One that another thread left. */
+/* One that another thread left, with the arena that it filled from: threads of which each begins
+ * when one has ended would else be spread over all arenas, and what each left would lie in another
+ * one. */
 static struct cache *take_left(void)
 {
     struct cache *cache = abandoned_take();
 
     if (cache == NULL && (cache = take_waiting()) != NULL) list_add(cache);
     if (cache == NULL) return NULL;
-    cache->arena = NULL;
+    if (!arena_is_for_all(cache->arena)) cache->arena = NULL;
     cache->owner.word = NULL;
     cache->is_busy = false; /* its thread may have ended in the middle of a call, or of a hook */
     RELAXED_STORE(cache->fixed, (uint8_t)0);

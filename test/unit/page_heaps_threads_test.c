@@ -62,18 +62,30 @@ static void long_blocks_are_of_the_first(void **state)
     prairie_check_all();
 }
 
-/* Threads that take no small block are spread, too. */
+static void *take_pages_and_stay(void *pages)
+{
+    (void)take_pages(pages);
+    return stand_by(NULL);
+}
+
+/* Threads that take no small block are spread, too, while all of them are there. */
 static void threads_with_large_blocks_alone_are_spread(void **state)
 {
+    pthread_t thread[PAGE_HEAPS];
     void *block[PAGE_HEAPS];
 
     (void)state;
     fake_cores(PAGE_HEAPS);
+    RELAXED_STORE(bystander_may_end, 0);
     for (unsigned i = 0; i < PAGE_HEAPS; i++) {
-        run_thread(take_pages, &pages_that_threads_keep);
+        RELAXED_STORE(bystander_stands, 0);
+        assert_int_equal(
+            pthread_create(&thread[i], NULL, take_pages_and_stay, &pages_that_threads_keep), 0);
+        wait_until_set(&bystander_stands);
         block[i] = large;
         assert_ptr_equal(page_heap_of(page_at(large)), &page_heap[i]);
     }
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) end_bystander(thread[i]);
     for (unsigned i = 0; i < PAGE_HEAPS; i++) prairie_free(block[i]);
     prairie_check_all();
 }

@@ -149,6 +149,30 @@ static void a_cache_waits_for_the_next_thread(void **state)
     prairie_check_all();
 }
 
+static void *note_arena(void *arena)
+{
+    use_every_class();
+    *(struct arena **)arena = thread_front()->cache->arena;
+    return NULL;
+}
+
+/* On many cores there are many arenas, and each thread would leave memory in another one. */
+static void threads_one_after_another_fill_from_one_arena(void **state)
+{
+    struct arena *first, *later;
+
+    (void)state;
+    fake_cores(8);
+    (void)prairie_malloc(10);
+    run_thread(note_arena, &first);
+    assert_non_null(first);
+    for (unsigned i = 0; i < 8; i++) {
+        run_thread(note_arena, &later);
+        assert_ptr_equal(first, later);
+    }
+    assert_true(arenas_end() <= 2);
+}
+
 /* Births and ends leave nothing behind. */
 static void many_threads_leave_nothing_behind(void **state)
 {
@@ -437,6 +461,7 @@ UNIT_MAIN(UNIT_TEST(the_first_call_gets_a_cache), UNIT_TEST(errno_is_kept_by_the
           UNIT_TEST(without_memory_there_is_no_cache_yet),
           UNIT_TEST(a_slot_that_was_reset_finds_its_cache_again),
           UNIT_TEST(eight_threads_may_call_first), UNIT_TEST(a_cache_waits_for_the_next_thread),
+          UNIT_TEST(threads_one_after_another_fill_from_one_arena),
           UNIT_TEST(many_threads_leave_nothing_behind), UNIT_TEST(blocks_outlive_their_thread),
           UNIT_TEST(a_thread_past_its_end_can_allocate), UNIT_TEST(a_refused_hook_costs_no_cache),
           UNIT_TEST(the_first_thread_keeps_its_cache), UNIT_TEST(flushing_empties_the_magazines),
