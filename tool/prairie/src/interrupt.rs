@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGHUP, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGTERM, SIGUSR1, SIGUSR2};
 
 use crate::measure::Watch;
 use crate::sys::{self, Pid};
@@ -41,6 +41,9 @@ impl Watch for Stop {
     }
 }
 
+/// Signals by which people end a program, or tell it something.
+const PASSED_ON: [i32; 4] = [SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
+
 /// Signals that somebody sent to this tool alone are passed on to the program, which decides. Those of
 /// a terminal are so where `sys::outlive_terminal_signals` has been called.
 /// The default passes on none.
@@ -52,7 +55,7 @@ pub struct PassOn {
 impl PassOn {
     pub fn on_signals() -> Result<PassOn> {
         let mut flags = Vec::new();
-        for signal in [SIGTERM, SIGHUP] {
+        for signal in PASSED_ON {
             flags.push((signal, flag_of(&[signal])?));
         }
         Ok(PassOn { flags })

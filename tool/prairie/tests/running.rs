@@ -33,8 +33,14 @@ fn exit_codes_and_signals_pass_through() {
 #[test]
 fn signals_to_the_tool_alone_reach_the_program() {
     let Some(library) = built_library() else { return };
-    for (name, signal) in [("INT", libc::SIGINT), ("QUIT", libc::SIGQUIT), ("TERM", libc::SIGTERM)]
-    {
+    for (name, signal) in [
+        ("INT", libc::SIGINT),
+        ("QUIT", libc::SIGQUIT),
+        ("TERM", libc::SIGTERM),
+        ("HUP", libc::SIGHUP),
+        ("USR1", libc::SIGUSR1),
+        ("USR2", libc::SIGUSR2),
+    ] {
         let script = format!("trap 'exit 7' {name}; echo ready; sleep 20 & wait");
         let mut tool = started(&library, &["sh", "-c", &script], libc::SIG_DFL);
         let mut said = String::new();
@@ -69,6 +75,7 @@ fn started(library: &Path, words: &[&str], of_children: libc::sighandler_t) -> C
         unsafe {
             libc::signal(libc::SIGINT, libc::SIG_DFL);
             libc::signal(libc::SIGQUIT, libc::SIG_DFL);
+            libc::signal(libc::SIGHUP, libc::SIG_DFL);
             libc::signal(libc::SIGCHLD, of_children);
         }
         Ok(())
