@@ -206,6 +206,16 @@ fn a_limit_of_memory_can_fail_a_run() {
         }
         command.args(["--", "sleep", "0.1"]).assert().code(code).stderr(contains(told));
     }
+    // Why it failed is told, too, where nobody wants a summary or it is in a file.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("summary");
+    let file = file.to_str().unwrap();
+    for words in [&["-q"][..], &["-o", file], &["-q", "--json", "-o", file, "--force"]] {
+        let Some(mut command) = run() else { return };
+        command.args(["--max-rss", "64K", "--fail"]).args(words).args(["--", "sleep", "0.1"]);
+        let told = contains("is ABOVE --max-rss 64.0 KiB\n");
+        command.assert().code(125).stderr(predicates::str::starts_with("prairie: peak").and(told));
+    }
     // The program's own failure is the news.
     let Some(mut command) = run() else { return };
     command.args(["--max-rss", "64K", "--fail", "--", "sh", "-c", "exit 3"]).assert().code(3);

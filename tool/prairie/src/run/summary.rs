@@ -44,7 +44,7 @@ impl Summary<'_> {
         lines.extend(self.served());
         lines.extend(self.profiled());
         lines.extend(self.found());
-        lines.extend(self.limited());
+        lines.extend(self.limit_text().map(|text| format!("  limit    {text}")));
         lines.join("\n")
     }
 
@@ -169,15 +169,12 @@ impl Summary<'_> {
         self.finding.as_ref()?.most.as_deref()
     }
 
-    fn limited(&self) -> Vec<String> {
-        let Some(limit) = self.max_rss else { return Vec::new() };
-        let (peak, limit) = (self.measured.peak_bytes as f64, limit as f64);
+    /// None: there is no limit.
+    pub fn limit_text(&self) -> Option<String> {
+        let (peak, limit) = (self.measured.peak_bytes as f64, self.max_rss? as f64);
         let how = if self.is_over_limit() { "ABOVE" } else { "within" };
-        vec![format!(
-            "  limit    peak memory {} is {how} --max-rss {}",
-            units::bytes(peak),
-            units::bytes(limit)
-        )]
+        let (peak, limit) = (units::bytes(peak), units::bytes(limit));
+        Some(format!("peak memory {peak} is {how} --max-rss {limit}"))
     }
 
     /// The most useful command after this one. Of a profile without a sample there is nothing to show.
