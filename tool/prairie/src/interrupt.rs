@@ -33,6 +33,11 @@ impl Stop {
     pub fn trouble() -> Trouble {
         Trouble::new("interrupted").code(INTERRUPTED)
     }
+
+    /// Fails when one has come.
+    pub fn require_none(&self) -> Result<()> {
+        if self.flag.load(Ordering::Relaxed) { Err(Stop::trouble()) } else { Ok(()) }
+    }
 }
 
 impl Watch for Stop {
