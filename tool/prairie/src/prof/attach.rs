@@ -2,16 +2,15 @@
 //! called anywhere, even in the middle of another call.
 // SPDX-License-Identifier: MIT
 
-use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSegment, ObjectSymbol};
 
 use super::handover::Handover;
 use super::inject::{self, Argument};
 use super::profile::Profile;
-use super::sparse;
+use super::{regular, sparse};
 use crate::live::sample::Target;
 use crate::live::text::printable;
 use crate::proc::{self, Mapped};
@@ -103,8 +102,8 @@ fn function(pid: Pid) -> Result<u64> {
 /// is named now.
 fn file(pid: Pid, mapped: &Mapped) -> Option<Vec<u8>> {
     let range = format!("/proc/{pid}/map_files/{:x}-{:x}", mapped.start, mapped.limit);
-    let named = || fs::read(root(pid).join(mapped.path.trim_start_matches('/')));
-    fs::read(range).or_else(|_| named()).ok()
+    let named = || regular::read(&root(pid).join(mapped.path.trim_start_matches('/')));
+    regular::read(Path::new(&range)).or_else(|_| named()).ok()
 }
 
 fn replaced(pid: Pid, path: &str) -> Trouble {
