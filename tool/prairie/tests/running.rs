@@ -173,6 +173,22 @@ fn what_cannot_be_run_has_the_codes_of_env() {
 }
 
 #[test]
+fn what_cannot_be_waited_for_is_not_started() {
+    let Some(library) = built_library() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("started");
+    let mut command = support::tool();
+    command.args(["run", "--library"]).arg(library).args(["--", "touch"]).arg(&file);
+    support::refuse(&mut command, libc::SYS_pidfd_open, libc::EPERM);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{said}");
+    assert!(said.starts_with("prairie: pidfd_open (Linux 5.3 or later is needed): "), "{said}");
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    assert!(!file.exists());
+}
+
+#[test]
 fn a_set_uid_program_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("program");
