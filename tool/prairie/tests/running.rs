@@ -111,6 +111,20 @@ fn the_summary_tells_who_served() {
 }
 
 #[test]
+fn a_heap_that_may_not_be_read_is_told() {
+    let Some(library) = built_library() else { return };
+    let mut command = support::tool();
+    command.args(["run", "--library"]).arg(library).args(["--", "sleep", "1"]);
+    support::refuse(&mut command, libc::SYS_process_vm_readv, libc::ENOSYS);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let why = "(sleep): this kernel, or a filter on system calls, has no way to read it";
+    let line = said.lines().find(|line| line.starts_with("  heap     not seen: process "));
+    assert!(line.is_some_and(|line| line.ends_with(why)), "{said}");
+}
+
+#[test]
 fn a_process_that_drops_the_library_is_told() {
     let Some(library) = built_library() else { return };
     // A copy of its own: who opens the library meanwhile, as other tests do, could be this process.

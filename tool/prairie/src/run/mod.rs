@@ -66,7 +66,7 @@ pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
     let is_told = !terminal::is_quiet() || options.output.json || options.output.output.is_some();
     let mut looking = Looking::new(PassOn::on_signals()?, is_told, options.only_exe.clone());
     let measured = measure::run(launcher, &job, &mut looking)?;
-    let heap = looking.peak();
+    let (refusal, heap) = (looking.refusal(), looking.peak());
 
     let profiles = profiles.map(|profiles| profiles.written(measured.pid));
     let last = profiles.as_ref().and_then(|(own, _)| own.last());
@@ -77,6 +77,7 @@ pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
         measured: &measured,
         finding: last.and_then(|path| prof::finding(path).ok()),
         heap,
+        refusal,
         only: options.only_exe.as_deref(),
         profiles,
         max_rss: options.max_rss,

@@ -26,6 +26,8 @@ pub struct Summary<'a> {
     pub finding: Option<Finding>,
     /// None: it ended before it could be looked at, or may not be looked at.
     pub heap: Option<Peak>,
+    /// Why a process could not be looked at.
+    pub refusal: Option<String>,
     /// The name of the processes whose heap is told.
     pub only: Option<&'a str>,
     pub max_rss: Option<u64>,
@@ -99,6 +101,9 @@ impl Summary<'_> {
         let seen = &self.measured.seen;
         if seen.served == 0 && !seen.not_served.is_empty() {
             return "none of its processes was on prairie".to_owned();
+        }
+        if let Some(why) = &self.refusal {
+            return why.clone();
         }
         let who = self.only.map_or("it".to_owned(), |name| format!("{name} was not there, or"));
         format!("{who} ended too soon; --stats prints the figures of all")
@@ -244,6 +249,7 @@ mod tests {
             profiles: None,
             finding: None,
             heap: None,
+            refusal: None,
             only: None,
             max_rss: None,
         }
