@@ -7,6 +7,7 @@ import ctypes
 import errno
 import os
 import signal
+import threading
 
 from ._library import library
 
@@ -140,22 +141,44 @@ def purge():
     return function()
 
 
+class _Blocks(threading.local):
+    """Blocks of code that a thread is in, with what it held at their beginnings, and when its peak was last forgotten."""
+
+    def __init__(self):
+        self.open, self.held = [], 0
+
+
+_blocks = _Blocks()
+
+
+def _note_peak():
+    """For all of them: an inner one makes the library forget it."""
+    if _blocks.open:
+        most = _blocks.held + mallctl("thread.peak.read")
+        for block, held in _blocks.open:
+            block.peak = max(block.peak, most - held)
+
+
 class memory:  # pylint: disable=invalid-name
     """What this thread takes and gives back in a block of code.
 
     `allocated` and `deallocated` are sums of bytes, `kept` their difference, `peak` the most that it held at once beyond
-    what it held at the beginning; `grown` is what all of the process holds more than before.
+    what it held at the beginning; `grown` is what all of the process holds more than before. Blocks may be within others.
     """
 
     def __enter__(self):
         self._held = stats()["allocated"]
+        _note_peak()
         mallctl("thread.peak.reset", None)
         self._taken, self._given = mallctl("thread.allocated"), mallctl("thread.deallocated")
+        self.peak, _blocks.held = 0, self._taken - self._given
+        _blocks.open.append((self, _blocks.held))
         return self
 
     def __exit__(self, *failure):
         taken, given = mallctl("thread.allocated"), mallctl("thread.deallocated")
-        self.peak = mallctl("thread.peak.read")
+        _note_peak()
+        _blocks.open = [(block, held) for block, held in _blocks.open if block is not self]
         self.allocated, self.deallocated = taken - self._taken, given - self._given
         self.kept = self.allocated - self.deallocated
         self.grown = stats()["allocated"] - self._held

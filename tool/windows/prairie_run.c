@@ -86,6 +86,13 @@ static BOOL load_into(HANDLE process, const wchar_t *path)
     return module != 0 || is_loaded(process, path);
 }
 
+/* Keys that interrupt are the program's. It would inherit from us that such keys are ignored, but
+ * not a handler; and what has been made without running must not outlive us so. */
+static BOOL WINAPI is_for_program(DWORD event)
+{
+    return event == CTRL_C_EVENT || event == CTRL_BREAK_EVENT;
+}
+
 int main(void)
 {
     static wchar_t library[32768];
@@ -101,6 +108,7 @@ int main(void)
     }
     find_library(library, sizeof library / sizeof library[0]);
     GetStartupInfoW(&start);
+    SetConsoleCtrlHandler(is_for_program, TRUE);
     if (!CreateProcessW(NULL, command, NULL, NULL, TRUE, CREATE_SUSPENDED, NULL, NULL, &start,
                         &made)) {
         BOOL missing =
@@ -116,7 +124,6 @@ int main(void)
         TerminateProcess(made.hProcess, CANNOT_START);
         fail(CANNOT_START, L"cannot be loaded into the program", library);
     }
-    SetConsoleCtrlHandler(NULL, TRUE); /* keys that interrupt are the program's */
     ResumeThread(made.hThread);
     WaitForSingleObject(made.hProcess, INFINITE);
     GetExitCodeProcess(made.hProcess, &code);

@@ -48,5 +48,16 @@ with prairie.memory() as used:
 assert used.allocated >= 25_000_000 and 5_000_000 <= used.kept < 6_000_000, vars(used)
 assert 7_000_000 <= used.peak < 10_000_000, vars(used)
 assert used.grown >= 5_000_000
-del held, kept
+with prairie.memory() as outer:
+    bytearray(8_000_000)
+    with prairie.memory() as inner:
+        bytearray(2_000_000)
+assert 8_000_000 <= outer.peak < 9_000_000 and 2_000_000 <= inner.peak < 3_000_000, (vars(outer), vars(inner))
+with prairie.memory() as outer:
+    beneath = bytearray(3_000_000)
+    with prairie.memory() as inner:
+        bytearray(4_000_000)
+    bytearray(1_000_000)
+assert 7_000_000 <= outer.peak < 8_000_000 and 4_000_000 <= inner.peak < 5_000_000, (vars(outer), vars(inner))
+del held, kept, beneath
 assert prairie.purge() >= 0

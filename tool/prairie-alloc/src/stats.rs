@@ -27,7 +27,7 @@ pub fn active() -> usize {
     read().active
 }
 
-/// Bytes that are with the kernel's, as far as prairie knows: active pages, free ones not given back, the reserve,
+/// Bytes that the kernel has given and not got back, as far as prairie knows: active pages, dirty ones, the reserve,
 /// records.
 pub fn resident() -> usize {
     let stats = read();

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGHUP, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGTERM, SIGUSR1, SIGUSR2};
 
 use crate::measure::Watch;
 use crate::sys::{self, Pid};
@@ -33,6 +33,11 @@ impl Stop {
     pub fn trouble() -> Trouble {
         Trouble::new("interrupted").code(INTERRUPTED)
     }
+
+    /// Fails when one has come.
+    pub fn require_none(&self) -> Result<()> {
+        if self.flag.load(Ordering::Relaxed) { Err(Stop::trouble()) } else { Ok(()) }
+    }
 }
 
 impl Watch for Stop {
@@ -40,6 +45,9 @@ impl Watch for Stop {
         self.flag.load(Ordering::Relaxed)
     }
 }
+
+/// Signals by which people end a program, or tell it something.
+const PASSED_ON: [i32; 4] = [SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
 
 /// Signals that somebody sent to this tool alone are passed on to the program, which decides. Those of
 /// a terminal are so where `sys::outlive_terminal_signals` has been called.
@@ -52,7 +60,7 @@ pub struct PassOn {
 impl PassOn {
     pub fn on_signals() -> Result<PassOn> {
         let mut flags = Vec::new();
-        for signal in [SIGTERM, SIGHUP] {
+        for signal in PASSED_ON {
             flags.push((signal, flag_of(&[signal])?));
         }
         Ok(PassOn { flags })

@@ -68,13 +68,15 @@ pub struct Measured {
 
 /// Orphans must be this tool's to be seen: `sys::adopt_orphans` comes before.
 pub fn run(launcher: &mut Launcher, job: &Job, watch: &mut dyn Watch) -> Result<Measured> {
+    let how = "pidfd_open (Linux 5.3 or later is needed)";
+    // What cannot be waited for is not started: a filter on system calls may not know this one.
+    sys::open_process(sys::own_pid()).about(how)?;
     // It hears of the library from the start.
     let witness = Witness::new(job.library);
     let started = launcher.start(&job.command)?;
     let root = Root::of_tool(launcher.pid);
     let mut guard = Guard { main: started.pid, root, armed: job.command.own_session };
-    let end_fd =
-        sys::open_process(started.pid).about("pidfd_open (Linux 5.3 or later is needed)")?;
+    let end_fd = sys::open_process(started.pid).about(how)?;
     let mut watching = Watching {
         tree: Tree::new(root),
         witness,

@@ -103,6 +103,11 @@ impl Status {
     pub fn is_of_ended(&self) -> bool {
         self.words("State").next() == Some("Z")
     }
+
+    /// By a signal, as Ctrl-Z sends one.
+    pub fn is_of_stopped(&self) -> bool {
+        self.words("State").next() == Some("T")
+    }
 }
 
 /// The user and the group with whose rights the process opens files.
@@ -226,7 +231,8 @@ mod tests {
         );
         assert_eq!(status.words("Uid").next_back(), Some("4"));
         let own = Status::of(std::process::id() as Pid).unwrap();
-        assert!(!own.is_of_ended() && own.number("Threads").unwrap() >= 1);
+        assert!(!own.is_of_ended() && !own.is_of_stopped());
+        assert!(own.number("Threads").unwrap() >= 1);
     }
 
     #[test]

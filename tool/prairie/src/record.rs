@@ -148,7 +148,11 @@ impl Run {
     }
 }
 
-/// The lines `name value unit` of a file of figures; the first that is not one is the error.
+/// The figure of the library that counts calls. Each process of a run has one, and they add up.
+pub const CALLS: &str = "calls";
+
+/// The lines `name value unit` of a file of figures; the first that is not one is the error. Of a name
+/// that comes again the last one counts.
 pub fn read_figures(text: &str) -> Result<BTreeMap<String, Reported>, String> {
     let mut figures = BTreeMap::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -159,6 +163,8 @@ pub fn read_figures(text: &str) -> Result<BTreeMap<String, Reported>, String> {
             return Err(format!("PRAIRIE_FIGURES: '{line}' is not 'name value unit'"));
         };
         let unit = words.collect::<Vec<_>>().join(" ");
+        let before = figures.get(CALLS).filter(|_| name == CALLS);
+        let value = value + before.map_or(0.0, |before: &Reported| before.value);
         figures.insert(name, Reported { value, unit });
     }
     Ok(figures)
@@ -173,6 +179,12 @@ mod tests {
         let figures = read_figures("rate 12.5 k/s\n\nlocks 3\n").unwrap();
         assert_eq!(figures["rate"], Reported { value: 12.5, unit: "k/s".into() });
         assert_eq!(figures["locks"], Reported { value: 3.0, unit: String::new() });
+    }
+
+    #[test]
+    fn calls_of_several_processes_add_up() {
+        let figures = read_figures("calls 3\nrate 1\ncalls 40\nrate 2\n").unwrap();
+        assert_eq!((figures["calls"].value, figures["rate"].value), (43.0, 2.0));
     }
 
     #[test]

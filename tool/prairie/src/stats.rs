@@ -38,8 +38,9 @@ fn quantile(sorted: &[f64], part: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let place = part * last as f64;
     let (below, share) = (place.floor() as usize, place.fract());
-    let above = (below + 1).min(last);
-    Some(sorted[below] + share * (sorted[above] - sorted[below]))
+    let (low, high) = (sorted[below], sorted[(below + 1).min(last)]);
+    // Those of infinite values would be no number.
+    Some(if share == 0.0 || low == high { low } else { low + share * (high - low) })
 }
 
 /// The mean of figures and where it lies with 95 % confidence, by a bootstrap.
@@ -74,7 +75,8 @@ impl Mean {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Ratio {
     pub value: f64,
-    /// In which the ratio lies with 95 % confidence; None: one round says nothing about chance.
+    /// In which the ratio lies with 95 % confidence; None: one round says nothing about chance. Infinite
+    /// where the other may cost nothing, which JSON has no number for.
     pub low: Option<f64>,
     pub high: Option<f64>,
     pub rounds: usize,
@@ -112,7 +114,7 @@ impl Ratio {
                 let round = random.random_range(0..ours.len());
                 (*a, *b) = (ours[round], theirs[round]);
             }
-            ratios.extend(divided(median_of(&mut a), median_of(&mut b)));
+            ratios.push(drawn(median_of(&mut a), median_of(&mut b)));
         }
         ratios.sort_by(f64::total_cmp);
         let tail = (1.0 - COVERAGE) / 2.0;
@@ -153,6 +155,16 @@ fn median_of(values: &mut [f64]) -> f64 {
 
 fn divided(a: f64, b: f64) -> Option<f64> {
     (a > 0.0 && b > 0.0).then(|| a / b)
+}
+
+/// The ratio of a draw. Draws without a cost on one side are the ends of the interval: without them it
+/// would be narrower than chance is.
+fn drawn(a: f64, b: f64) -> f64 {
+    match (a > 0.0, b > 0.0) {
+        (_, true) => a / b,
+        (true, false) => f64::INFINITY,
+        (false, false) => 1.0,
+    }
 }
 
 /// None for an empty list.
@@ -203,6 +215,18 @@ mod tests {
         let one = [1.0, 1.3, 0.9, 1.2, 1.1, 0.8, 1.4, 1.0];
         let other = [1.1, 0.9, 1.2, 1.0, 1.3, 1.0, 0.9, 1.2];
         let ratio = Ratio::of_medians(&one, &other, 7).unwrap();
+        assert_eq!(ratio.verdict(), Verdict::NoDifference);
+    }
+
+    /// As of context switches, of which some rounds have none.
+    #[test]
+    fn rounds_that_cost_nothing_count_in_the_interval() {
+        let (some, one) = ([0.0, 0.0, 2.0, 2.0, 2.0], [1.0; 5]);
+        let ratio = Ratio::of_medians(&some, &one, 1).unwrap();
+        assert_eq!((ratio.value, ratio.low, ratio.high), (2.0, Some(0.0), Some(2.0)));
+        assert_eq!(ratio.verdict(), Verdict::NoDifference);
+        let ratio = Ratio::of_medians(&one, &some, 1).unwrap();
+        assert_eq!((ratio.value, ratio.low, ratio.high), (0.5, Some(0.5), Some(f64::INFINITY)));
         assert_eq!(ratio.verdict(), Verdict::NoDifference);
     }
 

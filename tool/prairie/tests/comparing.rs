@@ -347,6 +347,33 @@ fn an_interrupt_ends_the_program_too_and_leaves_nothing() {
     }
 }
 
+/// Copies of libraries lie there while each is proved.
+#[test]
+fn an_interrupt_before_the_first_run_leaves_nothing() {
+    let (made, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = |name: &str| made.path().join(name);
+    let slow = "#include <unistd.h>\n__attribute__((constructor)) void begin(void) { sleep(1); }\n";
+    std::fs::write(path("slow.c"), slow).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-o"]).args([path("slow.so"), path("slow.c")]);
+    if !compiler.status().is_ok_and(|ended| ended.success()) {
+        return eprintln!("skipped: no C compiler");
+    }
+    let mut command = support::tool();
+    command.args(["compare", "--allocators", "glibc", "--with"]);
+    command.arg(format!("slow={}", path("slow.so").display())).args(["--", "true"]);
+    command.env("TMPDIR", folder.path()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let is_copied = |entry: std::fs::DirEntry| entry.path().join("libraries/slow").is_dir();
+    let proving = || std::fs::read_dir(folder.path()).unwrap().flatten().any(is_copied);
+    assert!(becomes(proving), "it was never proved");
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), &*said), (Some(130), "prairie: interrupted\n"));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
 #[test]
 fn an_interrupt_costs_only_the_round_that_it_comes_in() {
     let seconds = own_seconds(17320);

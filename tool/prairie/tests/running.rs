@@ -33,8 +33,14 @@ fn exit_codes_and_signals_pass_through() {
 #[test]
 fn signals_to_the_tool_alone_reach_the_program() {
     let Some(library) = built_library() else { return };
-    for (name, signal) in [("INT", libc::SIGINT), ("QUIT", libc::SIGQUIT), ("TERM", libc::SIGTERM)]
-    {
+    for (name, signal) in [
+        ("INT", libc::SIGINT),
+        ("QUIT", libc::SIGQUIT),
+        ("TERM", libc::SIGTERM),
+        ("HUP", libc::SIGHUP),
+        ("USR1", libc::SIGUSR1),
+        ("USR2", libc::SIGUSR2),
+    ] {
         let script = format!("trap 'exit 7' {name}; echo ready; sleep 20 & wait");
         let mut tool = started(&library, &["sh", "-c", &script], libc::SIG_DFL);
         let mut said = String::new();
@@ -69,6 +75,7 @@ fn started(library: &Path, words: &[&str], of_children: libc::sighandler_t) -> C
         unsafe {
             libc::signal(libc::SIGINT, libc::SIG_DFL);
             libc::signal(libc::SIGQUIT, libc::SIG_DFL);
+            libc::signal(libc::SIGHUP, libc::SIG_DFL);
             libc::signal(libc::SIGCHLD, of_children);
         }
         Ok(())
@@ -101,6 +108,20 @@ fn the_summary_tells_who_served() {
             .and(contains("by prairie"))
             .and(contains("seen in 1 process")),
     );
+}
+
+#[test]
+fn a_heap_that_may_not_be_read_is_told() {
+    let Some(library) = built_library() else { return };
+    let mut command = support::tool();
+    command.args(["run", "--library"]).arg(library).args(["--", "sleep", "1"]);
+    support::refuse(&mut command, libc::SYS_process_vm_readv, libc::ENOSYS);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let why = "(sleep): this kernel, or a filter on system calls, has no way to read it";
+    let line = said.lines().find(|line| line.starts_with("  heap     not seen: process "));
+    assert!(line.is_some_and(|line| line.ends_with(why)), "{said}");
 }
 
 #[test]
@@ -166,6 +187,22 @@ fn what_cannot_be_run_has_the_codes_of_env() {
 }
 
 #[test]
+fn what_cannot_be_waited_for_is_not_started() {
+    let Some(library) = built_library() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("started");
+    let mut command = support::tool();
+    command.args(["run", "--library"]).arg(library).args(["--", "touch"]).arg(&file);
+    support::refuse(&mut command, libc::SYS_pidfd_open, libc::EPERM);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{said}");
+    assert!(said.starts_with("prairie: pidfd_open (Linux 5.3 or later is needed): "), "{said}");
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    assert!(!file.exists());
+}
+
+#[test]
 fn a_set_uid_program_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("program");
@@ -198,6 +235,16 @@ fn a_limit_of_memory_can_fail_a_run() {
             command.arg("--fail");
         }
         command.args(["--", "sleep", "0.1"]).assert().code(code).stderr(contains(told));
+    }
+    // Why it failed is told, too, where nobody wants a summary or it is in a file.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("summary");
+    let file = file.to_str().unwrap();
+    for words in [&["-q"][..], &["-o", file], &["-q", "--json", "-o", file, "--force"]] {
+        let Some(mut command) = run() else { return };
+        command.args(["--max-rss", "64K", "--fail"]).args(words).args(["--", "sleep", "0.1"]);
+        let told = contains("is ABOVE --max-rss 64.0 KiB\n");
+        command.assert().code(125).stderr(predicates::str::starts_with("prairie: peak").and(told));
     }
     // The program's own failure is the news.
     let Some(mut command) = run() else { return };

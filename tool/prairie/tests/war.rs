@@ -47,7 +47,11 @@ fn the_counter_counts_and_passes_on() {
     };
     // Calls that are passed on as others.
     let rare = "[[workload]]\nname = 'rare'\ncalls_at_least = 4000\ncommand = ['{root}/rare']\n";
-    let suite = Suite::new(&[&workload("few", 5), &workload("many", 1_000_000), rare].concat());
+    // The shell calls last, and seldom.
+    let shell = "[[workload]]\nname = 'shell'\ncalls_at_least = 4000\n\
+                 command = ['sh', '-c', '{root}/rare; true']\n";
+    let least = [workload("few", 5), workload("many", 1_000_000)].concat();
+    let suite = Suite::new(&[&least, rare, shell].concat());
     let path = suite.path("suite.toml");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(path, text.replace("rounds = 2", "rounds = 2\ncounter = 'libcalls.so'")).unwrap();
@@ -68,7 +72,7 @@ fn the_counter_counts_and_passes_on() {
         .stdout(contains("calls of malloc's family, fewer than 1000000"));
     let runs = suite.runs();
     let counting: Vec<&Value> = runs.iter().filter(|run| run["counts_calls"] == true).collect();
-    assert_eq!(counting.len(), 6);
+    assert_eq!(counting.len(), 8);
     for run in counting {
         assert!(run["figures"]["calls"]["value"].as_f64().unwrap() >= 5.0, "{run}");
         assert!(run["figures"]["live_peak"]["value"].as_f64().unwrap() > 0.0, "{run}");

@@ -221,7 +221,10 @@ struct Exporter {
 
 impl Exporter {
     fn start(arguments: &[&str]) -> Exporter {
-        let mut command = support::tool();
+        Exporter::of(support::tool(), arguments)
+    }
+
+    fn of(mut command: Command, arguments: &[&str]) -> Exporter {
         command.arg("exporter").args(arguments).args(["--listen", "127.0.0.1:0"]);
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
@@ -320,6 +323,28 @@ fn a_file_that_cannot_be_written_now_is_told_and_written_later() {
     // SAFETY: two numbers; the exporter has not been waited for.
     unsafe { libc::kill(exporter.id() as i32, libc::SIGTERM) };
     assert_eq!(exporter.wait().unwrap().code(), Some(0));
+}
+
+/// More of them than there are descriptors for.
+#[test]
+fn who_connects_and_asks_for_nothing_ends_no_exporter() {
+    let mut command = support::tool();
+    let few = libc::rlimit { rlim_cur: 40, rlim_max: 40 };
+    // SAFETY: a system call, and a struct that is there.
+    let set_limit = move || match unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &few) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    };
+    // SAFETY: it makes that call only.
+    unsafe { command.pre_exec(set_limit) };
+    let exporter = Exporter::of(command, &["--all", "--name", "no such process"]);
+    let connect = |_| TcpStream::connect(&exporter.address).unwrap();
+    let idle: Vec<TcpStream> = (0..100).map(connect).collect();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    drop(idle);
+    let answer = exporter.ask("GET /metrics HTTP/1.1");
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert_eq!(exporter.end(), Some(0));
 }
 
 /// As one that was seen before the loader had mapped the library.

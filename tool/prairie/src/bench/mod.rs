@@ -29,8 +29,6 @@ use crate::witness::Verdict;
 use files::{Files, checksum};
 
 const FIGURES: &str = "PRAIRIE_FIGURES";
-/// The figure of the library that counts calls.
-const CALLS: &str = "calls";
 const NOTHING: &str = "/dev/null";
 
 /// A workload and where it comes from.
@@ -372,7 +370,7 @@ fn require_calls(run: &mut Run, workload: &Workload, allocator: &Allocator) {
     if least.is_none() && most.is_none() {
         return;
     }
-    let counted = run.figures.get(CALLS).map(|figure| figure.value as u64);
+    let counted = run.figures.get(record::CALLS).map(|figure| figure.value as u64);
     let called = match (run.counts_calls, run.in_allocator) {
         (false, None) => return,
         (false, Some(inside)) => inside.calls,

@@ -38,6 +38,8 @@ pub fn run(options: &Compare, launcher: &mut Launcher) -> Result<i32> {
     require_names_of_their_own(&suites)?;
     let of_suites = suites.iter().find_map(|suite| places::project_above(&suite.root));
     let root = of_suites.or_else(places::project);
+    // Before there is a folder that a signal would leave behind.
+    let stop = Stop::on_signals()?;
     let scratch =
         tempfile::Builder::new().prefix("prairie-").tempdir().about("a temporary folder")?;
     require_loadable(scratch.path())?;
@@ -49,7 +51,10 @@ pub fn run(options: &Compare, launcher: &mut Launcher) -> Result<i32> {
         prairie: options.library.clone(),
     };
     let libraries = scratch.path().join("libraries");
-    let (allocators, absent) = allocator::gather(&wish, &named, root.as_deref(), &libraries)?;
+    let gathered = allocator::gather(&wish, &named, root.as_deref(), &libraries);
+    // A library that was being proved has not failed when the terminal ended who proved it.
+    stop.require_none()?;
+    let (allocators, absent) = gathered?;
     let (subject, baseline) = roles(options, &allocators)?;
     let plan = plan::make(options, &suites)?;
     if options.list {
@@ -62,7 +67,7 @@ pub fn run(options: &Compare, launcher: &mut Launcher) -> Result<i32> {
     let (variables, left_out) = environment::neutral();
     let mut bench = Bench {
         launcher,
-        stop: Stop::on_signals()?,
+        stop,
         allocators: &allocators,
         items: &plan.items,
         variables,

@@ -3,17 +3,17 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::net::TcpListener;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use tiny_http::{Header, Method, Request, Response, Server};
 
 use super::metrics::{self, Form};
 use super::sample::{Host, Sample, Target};
 use super::stats;
-use crate::answering::{self, Answer};
+use crate::answering::{self, Answer, Request};
 use crate::cli::Exporter;
 use crate::interrupt;
 use crate::output;
@@ -130,38 +130,31 @@ fn readable_by_all() -> fs::Permissions {
 // ---- HTTP ----
 
 fn serve(options: &Exporter, whom: &mut Whom, stop: &AtomicBool) -> Result<()> {
-    let server = Server::http(&options.listen).map_err(|error| {
+    let wrong = |error: io::Error| {
         Trouble::new(format!("{}: {error}", options.listen))
             .hint("--listen ADDRESS:PORT chooses another address; port 0 is any that is free")
-    })?;
-    terminal::say(&format!("prairie: serving http://{}/metrics", server.server_addr()));
-    answering::serve(&server, stop, |request| answer(request, whom))
+    };
+    let listener = TcpListener::bind(&options.listen).map_err(wrong)?;
+    let address = listener.local_addr().map_err(wrong)?;
+    terminal::say(&format!("prairie: serving http://{address}/metrics"));
+    answering::serve(listener, stop, |request| answer(request, whom))
 }
 
 fn answer(request: &Request, whom: &mut Whom) -> Answer {
-    let path = request.url().split('?').next().unwrap_or_default().to_owned();
-    let (status, kind, text) = match (request.method(), path.as_str()) {
-        (Method::Get | Method::Head, "/metrics") => {
-            let form = form_for(request);
-            (200, form.content_type(), metrics::text(&whom.samples(), form))
+    let found =
+        |content_type, text: String| Answer { status: 200, content_type, body: text.into_bytes() };
+    match request.path.as_str() {
+        _ if !request.is_to_get() => Answer::text(405, "only GET"),
+        "/metrics" => {
+            // The newer form for who says that it reads it.
+            let reads_newer = request.accept.contains("application/openmetrics-text");
+            let form = if reads_newer { Form::OpenMetrics } else { Form::Prometheus };
+            found(form.content_type(), metrics::text(&whom.samples(), form))
         }
-        (Method::Get | Method::Head, "/") => {
-            (200, "text/html; charset=utf-8", "<a href=\"/metrics\">metrics</a>\n".to_owned())
+        "/" => {
+            let link = "<a href=\"/metrics\">metrics</a>\n";
+            found("text/html; charset=utf-8", link.to_owned())
         }
-        (Method::Get | Method::Head, _) => {
-            (404, "text/plain", "there is /metrics, and nothing else\n".to_owned())
-        }
-        _ => (405, "text/plain", "only GET\n".to_owned()),
-    };
-    let header = Header::from_bytes("Content-Type", kind).expect("a fixed text");
-    Response::from_string(text).with_status_code(status).with_header(header)
-}
-
-/// The newer form for who says that it reads it.
-fn form_for(request: &Request) -> Form {
-    let reads_it = |header: &Header| {
-        header.field.equiv("Accept")
-            && header.value.as_str().contains("application/openmetrics-text")
-    };
-    if request.headers().iter().any(reads_it) { Form::OpenMetrics } else { Form::Prometheus }
+        _ => Answer::text(404, "there is /metrics, and nothing else"),
+    }
 }

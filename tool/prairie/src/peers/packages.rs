@@ -2,7 +2,9 @@
 //! without root.
 // SPDX-License-Identifier: MIT
 
-use std::fs;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -135,8 +137,18 @@ fn unpack(package: &Package, name: &str, into: &Path) -> Result<Option<PathBuf>>
     let target = into.join(package.name);
     fs::create_dir_all(&target).about(target.display())?;
     let path = target.join(found.file_name().unwrap_or_default());
-    fs::copy(&found, &path).about(path.display())?;
+    put(&found, &path).about(path.display())?;
     Ok(Some(path))
+}
+
+/// As a whole, and in the place of one that is there: programs may run on that.
+fn put(from: &Path, to: &Path) -> io::Result<()> {
+    let folder = to.parent().unwrap_or(Path::new("."));
+    let readable = fs::Permissions::from_mode(0o644);
+    let mut file = tempfile::Builder::new().permissions(readable).tempfile_in(folder)?;
+    io::copy(&mut File::open(from)?, &mut file)?;
+    file.persist(to)?;
+    Ok(())
 }
 
 /// A file of one of these names somewhere below, as it is called there.
@@ -165,6 +177,18 @@ mod tests {
         assert_eq!(choose(&["jemalloc".into()]).unwrap()[0].packages, ["libjemalloc2"]);
         let refused = choose(&["nomalloc".into()]).err().unwrap();
         assert_eq!(refused.to_string(), "no peer is called 'nomalloc'");
+    }
+
+    #[test]
+    fn a_library_that_programs_run_on_stays_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("new"), folder.path().join("lib.so"));
+        fs::write(&to, "old").unwrap();
+        fs::write(&from, "new").unwrap();
+        let mapped = File::open(&to).unwrap();
+        put(&from, &to).unwrap();
+        assert_eq!(fs::read(&to).unwrap(), b"new");
+        assert_eq!(io::read_to_string(mapped).unwrap(), "old");
     }
 
     #[test]

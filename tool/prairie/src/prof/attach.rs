@@ -2,19 +2,18 @@
 //! called anywhere, even in the middle of another call.
 // SPDX-License-Identifier: MIT
 
-use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSegment, ObjectSymbol};
 
 use super::handover::Handover;
 use super::inject::{self, Argument};
 use super::profile::Profile;
-use super::sparse;
+use super::{regular, sparse};
 use crate::live::sample::Target;
 use crate::live::text::printable;
-use crate::proc::{self, Mapped};
+use crate::proc::{self, Mapped, Status};
 use crate::refusal;
 use crate::sys::{Pid, Undisturbed};
 use crate::trouble::{About, Result, Trouble};
@@ -28,6 +27,7 @@ const DELETED: &str = " (deleted)";
 
 pub fn take(pid: Pid) -> Result<Profile> {
     refusal::require(pid)?;
+    require_running(pid)?;
     // Who ends the tool meanwhile ends it when the file in there is gone.
     let undisturbed = Undisturbed::begin();
     let function = function(pid)?;
@@ -62,6 +62,17 @@ pub fn take(pid: Pid) -> Result<Profile> {
         error => {
             Err(Trouble::new(format!("process {pid}: {}", io::Error::from_raw_os_error(error))))
         }
+    }
+}
+
+/// A thread that is stopped may hold a lock of the heap, for which the one that is made to call would
+/// wait as long as it is.
+fn require_running(pid: Pid) -> Result<()> {
+    let is_stopped = |status: &Status| status.is_of_stopped() && status.number("Threads") > Some(1);
+    match Status::of(pid).filter(is_stopped) {
+        Some(_) => Err(Trouble::new(format!("process {pid} is stopped"))
+            .hint(format!("let it go on: kill -CONT {pid}"))),
+        None => Ok(()),
     }
 }
 
@@ -103,8 +114,8 @@ fn function(pid: Pid) -> Result<u64> {
 /// is named now.
 fn file(pid: Pid, mapped: &Mapped) -> Option<Vec<u8>> {
     let range = format!("/proc/{pid}/map_files/{:x}-{:x}", mapped.start, mapped.limit);
-    let named = || fs::read(root(pid).join(mapped.path.trim_start_matches('/')));
-    fs::read(range).or_else(|_| named()).ok()
+    let named = || regular::read(&root(pid).join(mapped.path.trim_start_matches('/')));
+    regular::read(Path::new(&range)).or_else(|_| named()).ok()
 }
 
 fn replaced(pid: Pid, path: &str) -> Trouble {
@@ -133,7 +144,32 @@ fn in_file(bytes: &[u8], path: &str, mappings: &[Mapped]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+    use std::process::{Command, Stdio};
+
     use super::*;
+
+    #[test]
+    fn who_is_stopped_with_its_threads_is_refused() {
+        let script = "import threading, time\n\
+            threading.Thread(target=time.sleep, args=(60,)).start()\n\
+            print(flush=True)\ntime.sleep(60)\n";
+        let mut python = Command::new("python3");
+        let mut child = python.args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+        let pid = child.id() as Pid;
+        let mut status = 0;
+        // SAFETY: numbers, and a place for the answer.
+        unsafe {
+            libc::kill(pid, libc::SIGSTOP);
+            libc::waitpid(pid, &mut status, libc::WUNTRACED);
+        }
+        let said = take(pid).unwrap_err();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(said.to_string(), format!("process {pid} is stopped"));
+        assert_eq!(said.hint_text().unwrap(), format!("let it go on: kill -CONT {pid}"));
+    }
 
     #[test]
     fn a_process_without_prairie_is_refused() {

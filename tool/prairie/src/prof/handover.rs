@@ -7,13 +7,13 @@
 // SPDX-License-Identifier: MIT
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
 
-use super::attach;
+use super::{attach, pprof, regular};
 use crate::proc;
 use crate::refusal;
 use crate::sys::{OnBehalf, Pid};
@@ -69,13 +69,8 @@ impl Handover {
         let _process = OnBehalf::begin(self.owner.0, self.owner.1);
         // Nobody waits for the other end of a pipe.
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let mut file = File::from(openat(&self.folder, FILE, flags, Mode::empty())?);
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::new(ErrorKind::InvalidData, "not a regular file"));
-        }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(bytes)
+        let file = openat(&self.folder, FILE, flags, Mode::empty())?;
+        regular::read_open(File::from(file), pprof::BYTES_MAX)
     }
 }
 
@@ -90,6 +85,7 @@ impl Drop for Handover {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::io::ErrorKind;
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
     use std::path::{Path, PathBuf};
 

@@ -130,6 +130,7 @@ mod thread {
     use std::fs::OpenOptions;
     use std::os::unix::fs::FileExt;
     use std::ptr;
+    use std::time::{Duration, Instant};
 
     use super::registers::{RED_ZONE, Registers, SPOILT, enter, place, result, stack};
     use super::{Argument, Pid, Undisturbed, io};
@@ -141,13 +142,24 @@ mod thread {
     /// A set of signals, as the kernel has it: a bit for each, the first one for signal 1.
     type Mask = u64;
     const FAULT: Mask = 1 << (libc::SIGSEGV - 1);
+    /// Who waits in the kernel where nothing reaches it stops when it comes out of there.
+    const PATIENCE: Duration = Duration::from_secs(5);
+    const LOOK_EVERY: Duration = Duration::from_micros(500);
 
+    /// By a thread of its own: when that ends, the kernel lets go of the process also if it has not
+    /// stopped yet, and would then wait for us.
     pub fn call(
         _: &Undisturbed,
         pid: Pid,
         function: u64,
         arguments: &[Argument],
     ) -> io::Result<u64> {
+        let attached = || call_attached(pid, function, arguments);
+        let ended = std::thread::scope(|scope| scope.spawn(attached).join());
+        ended.unwrap_or_else(|_| Err(io::Error::other("the thread that attaches failed")))
+    }
+
+    fn call_attached(pid: Pid, function: u64, arguments: &[Argument]) -> io::Result<u64> {
         let stopped = Stopped::seize(pid)?;
         let before = stopped.registers()?;
         let spoilt = stopped.spoilt()?;
@@ -182,14 +194,18 @@ mod thread {
             request(libc::PTRACE_SEIZE, pid, 0, 0)?;
             let stopped = Stopped { pid };
             request(libc::PTRACE_INTERRUPT, pid, 0, 0)?;
-            loop {
-                let status = wait(pid)?;
-                // Behind the signal stands the event: only the stop that was asked for has one.
-                if status >> 16 == libc::PTRACE_EVENT_STOP {
-                    return Ok(stopped);
+            let limit = Instant::now() + PATIENCE;
+            while Instant::now() < limit {
+                match stop_of(pid, libc::WNOHANG)? {
+                    // Behind the signal stands the event: only the stop that was asked for has one.
+                    Some(status) if status >> 16 == libc::PTRACE_EVENT_STOP => return Ok(stopped),
+                    Some(status) => go_on(pid, libc::WSTOPSIG(status))?,
+                    None => std::thread::sleep(LOOK_EVERY),
                 }
-                go_on(pid, libc::WSTOPSIG(status))?;
             }
+            let text = "it does not stop: it waits in the kernel, as for a disk or for a process \
+                        that it makes, or it is frozen";
+            Err(io::Error::new(io::ErrorKind::TimedOut, text))
         }
 
         fn call(
@@ -319,12 +335,24 @@ mod thread {
     }
 
     fn wait(pid: Pid) -> io::Result<i32> {
+        loop {
+            if let Some(status) = stop_of(pid, 0)? {
+                return Ok(status);
+            }
+        }
+    }
+
+    /// None: it has not stopped yet, and with these flags nobody waits.
+    fn stop_of(pid: Pid, flags: i32) -> io::Result<Option<i32>> {
         let mut status = 0;
         loop {
             // SAFETY: a place for the answer.
-            let found = unsafe { libc::waitpid(pid, &mut status, libc::__WALL) };
+            let found = unsafe { libc::waitpid(pid, &mut status, libc::__WALL | flags) };
+            if found == 0 {
+                return Ok(None);
+            }
             if found == pid && libc::WIFSTOPPED(status) {
-                return Ok(status);
+                return Ok(Some(status));
             }
             let error = io::Error::last_os_error();
             if found == pid {
@@ -342,7 +370,43 @@ mod tests {
     use super::*;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
     use std::process::Command;
+    use std::time::Duration;
+
+    use crate::proc::Status;
+
+    /// For who has called vfork the kernel has no stop before its child is another program.
+    #[test]
+    fn who_does_not_stop_is_let_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let waits = "#include <unistd.h>\nint main(void) { if (vfork() == 0) for (;;) pause(); }\n";
+        fs::write(path("waits.c"), waits).unwrap();
+        let mut compiler = Command::new("cc");
+        compiler.arg("-o").args([path("waits"), path("waits.c")]);
+        if !compiler.status().is_ok_and(|ended| ended.success()) {
+            return eprintln!("skipped: no C compiler");
+        }
+        let mut parent = Command::new(path("waits")).process_group(0).spawn().unwrap();
+        let pid = parent.id() as Pid;
+        let wait_for = |is_so: &dyn Fn() -> bool| {
+            assert!((0..1000).any(|_| {
+                std::thread::sleep(Duration::from_millis(10));
+                is_so()
+            }));
+        };
+        let children = format!("/proc/{pid}/task/{pid}/children");
+        wait_for(&|| fs::read_to_string(&children).is_ok_and(|text| !text.is_empty()));
+        let told = call(&Undisturbed::begin(), pid, 1, &[]).unwrap_err();
+        wait_for(&|| Status::of(pid).and_then(|status| status.number("TracerPid")) == Some(0));
+        // SAFETY: numbers; the parent has not been waited for.
+        unsafe { libc::kill(-pid, libc::SIGKILL) };
+        parent.wait().unwrap();
+        if told.kind() != io::ErrorKind::PermissionDenied {
+            assert!(told.to_string().starts_with("it does not stop"), "{told}");
+        }
+    }
 
     /// A program of 32 bits that waits: its headers, and `pause` over and over.
     fn waiting_program() -> Vec<u8> {

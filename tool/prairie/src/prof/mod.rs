@@ -13,6 +13,7 @@ mod json;
 mod pprof;
 mod profile;
 mod proto;
+mod regular;
 mod serve;
 mod sparse;
 mod stacks;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 use std::collections::HashMap;
-use std::io::{Read, Write};
+use std::io::Write;
 
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
@@ -10,18 +10,22 @@ use flate2::write::GzEncoder;
 use prost::Message;
 
 use super::profile::{Frame, Location, Mapping, Profile, Sample, ValueType};
-use super::proto;
+use super::{proto, regular};
 use crate::trouble::{About, Result, Trouble};
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
+/// Of a profile. A file of some megabytes may unpack to any number of gigabytes.
+pub const BYTES_MAX: u64 = 1 << 30;
 
 pub fn read(bytes: &[u8]) -> Result<Profile> {
     if !bytes.starts_with(GZIP) {
         return decode(bytes);
     }
-    let mut plain = Vec::new();
-    MultiGzDecoder::new(bytes).read_to_end(&mut plain).about("gzip")?;
-    decode(&plain)
+    decode(&unpacked(bytes, BYTES_MAX)?)
+}
+
+fn unpacked(bytes: &[u8], bytes_max: u64) -> Result<Vec<u8>> {
+    regular::read_all(MultiGzDecoder::new(bytes), bytes_max).about("gzip")
 }
 
 fn decode(bytes: &[u8]) -> Result<Profile> {
@@ -285,6 +289,16 @@ mod tests {
         let refused = write(&[(&four, 1.0), (&two, -1.0)]).unwrap_err();
         assert_eq!(refused.to_string(), "not all of the profiles have alloc_objects in count");
         assert_eq!(refused.hint_text(), Some("one has only inuse_space, inuse_objects"));
+    }
+
+    #[test]
+    fn what_unpacks_to_too_much_is_refused() {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+        gzip.write_all(&[0; 1000]).unwrap();
+        let packed = gzip.finish().unwrap();
+        assert_eq!(unpacked(&packed, 1000).unwrap(), [0; 1000]);
+        let refused = unpacked(&packed, 999).unwrap_err().to_string();
+        assert_eq!(refused, "gzip: it has more than 999 bytes");
     }
 
     #[test]

@@ -2,10 +2,10 @@
 //! Parca and browsers can fetch them.
 // SPDX-License-Identifier: MIT
 
-use tiny_http::{Header, Method, Response, Server};
+use std::net::TcpListener;
 
 use super::{about, flame, nothing, pprof, stacks, take, title, types};
-use crate::answering;
+use crate::answering::{self, Answer, Request};
 use crate::cli::Prof;
 use crate::interrupt;
 use crate::live::text::printable;
@@ -22,17 +22,14 @@ pub fn run(options: &Prof, told: &str) -> Result<()> {
     take(options)?;
     // The server has threads, any of which may get a signal while a process is attached to.
     let stop = interrupt::flag_of(&sys::ENDING_SIGNALS)?;
-    let server = Server::http(&address).about(format!("--serve {address}"))?;
-    let port = server.server_addr();
+    let listener = TcpListener::bind(&address).about(format!("--serve {address}"))?;
+    let port = listener.local_addr().about(format!("--serve {address}"))?;
     terminal::say(&format!("serving http://{port}/ and http://{port}/debug/pprof/heap"));
-    answering::serve(&server, &stop, |request| {
-        let answer = match request.method() {
-            Method::Get | Method::Head => answer(options, request.url()),
-            _ => Answer::text(405, "only GET"),
-        };
-        let url = printable(request.url());
-        terminal::detail(&format!("{} {url}: {}", request.method(), answer.status));
-        answer.response()
+    answering::serve(listener, &stop, |request| {
+        let answer = answer(options, request);
+        let asked = printable(&format!("{} {}", request.method, request.path));
+        terminal::detail(&format!("{asked}: {}", answer.status));
+        answer
     })
 }
 
@@ -46,32 +43,9 @@ fn address(told: &str) -> Result<String> {
     }
 }
 
-struct Answer {
-    status: u16,
-    content_type: &'static str,
-    body: Vec<u8>,
-}
-
-impl Answer {
-    fn text(status: u16, text: &str) -> Answer {
-        let body = format!("{text}\n").into_bytes();
-        Answer { status, content_type: "text/plain; charset=utf-8", body }
-    }
-
-    fn response(self) -> answering::Answer {
-        let header = |name: &str, value: &str| {
-            Header::from_bytes(name, value).expect("fixed headers are right")
-        };
-        Response::from_data(self.body)
-            .with_status_code(self.status)
-            .with_header(header("Content-Type", self.content_type))
-            .with_header(header("X-Content-Type-Options", "nosniff"))
-    }
-}
-
-fn answer(options: &Prof, url: &str) -> Answer {
-    let path = url.split('?').next().unwrap_or(url).trim_end_matches('/');
-    let made = match path {
+fn answer(options: &Prof, request: &Request) -> Answer {
+    let made = match request.path.trim_end_matches('/') {
+        _ if !request.is_to_get() => return Answer::text(405, "only GET"),
         "/debug/pprof/heap" | "/debug/pprof/allocs" => heap(options),
         "" | "/debug/pprof" => page(options),
         _ => return Answer::text(404, "there are / and /debug/pprof/heap"),

@@ -9,6 +9,7 @@ use addr2line::{Loader, demangle_auto};
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
 use super::profile::{Frame, Mapping, Profile};
+use super::regular;
 use crate::units::hexadecimal;
 
 /// Where distributions put debug information that is not in the file itself.
@@ -82,7 +83,7 @@ struct Symbol {
 impl Image {
     fn open(mapping: &Mapping, root: Option<&Path>) -> Result<Image, String> {
         let path = located(&mapping.path, root);
-        let bytes = fs::read(&path).map_err(|error| reason(&error))?;
+        let bytes = regular::read(&path).map_err(|error| reason(&error))?;
         let file = object::File::parse(&*bytes).map_err(|error| error.to_string())?;
         let build_id = file.build_id().ok().flatten().map(hexadecimal).unwrap_or_default();
         if !mapping.build_id.is_empty() && mapping.build_id != build_id {
@@ -180,6 +181,10 @@ fn reason(error: &io::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
     use super::*;
     use crate::prof::profile::Location;
 
@@ -221,6 +226,24 @@ mod tests {
             frame.file.as_ref().unwrap().ends_with("symbols.rs") && frame.line > 0,
             "{frame:?}"
         );
+    }
+
+    /// A profile from elsewhere may name any file.
+    #[test]
+    fn a_pipe_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe").display().to_string();
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let mut profile = profile("");
+        profile.mappings[0].path = path.clone();
+        let (send, receive) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut symbols = Symbols::new(None);
+            symbols.name(&mut profile);
+            send.send(symbols.troubles().get(&*path).map(|reason| (*reason).to_owned())).unwrap();
+        });
+        let said = receive.recv_timeout(Duration::from_secs(30)).expect("it waits");
+        assert_eq!(said.as_deref(), Some("not a regular file"));
     }
 
     #[test]

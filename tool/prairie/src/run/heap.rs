@@ -12,7 +12,7 @@ use crate::interrupt::PassOn;
 use crate::live::figures::Figures;
 use crate::live::process;
 use crate::live::sample::{Sample, Target};
-use crate::live::text::bytes;
+use crate::live::text::{bytes, printable};
 use crate::measure::Watch;
 use crate::sys::{self, Pid};
 use crate::units;
@@ -25,6 +25,9 @@ const LOOK_COST_FACTOR: u64 = 20;
 /// Slabs that are emptier than this, and are so much memory, are worth a word.
 const SPARSE: f64 = 0.7;
 const SPARSE_BYTES: u64 = 1 << 20;
+/// Looks at which a process could not be read, before that is told: while it becomes another program it
+/// cannot.
+const REFUSALS: u32 = 3;
 /// Names that are told of a tree of processes.
 const NAMES_MAX: usize = 3;
 
@@ -100,6 +103,8 @@ struct Watched {
     inherited: Option<Fetched>,
     last: Fetched,
     allocated_max: u64,
+    /// Looks at which it could not be read.
+    refusals: u32,
 }
 
 impl Watched {
@@ -113,6 +118,7 @@ impl Watched {
             inherited: None,
             last: Fetched::default(),
             allocated_max: 0,
+            refusals: 0,
         })
     }
 
@@ -150,6 +156,8 @@ pub struct Looking {
     next_ns: u64,
     looks: u32,
     peak: Option<Peak>,
+    /// Why one that was there could not be read.
+    refusal: Option<String>,
 }
 
 impl Looking {
@@ -165,7 +173,13 @@ impl Looking {
             next_ns: 0,
             looks: 0,
             peak: None,
+            refusal: None,
         }
+    }
+
+    /// Why a process could not be looked at; None: all could, or ended at once.
+    pub fn refusal(&self) -> Option<String> {
+        self.refusal.clone()
     }
 
     /// None: no heap was seen; all ended too soon, or may not be read.
@@ -212,6 +226,12 @@ impl Looking {
         let sample = watched.sample()?;
         if self.only.as_ref().is_some_and(|only| !process::is_called(&sample.name, only)) {
             return None;
+        }
+        if watched.target.is_refused() {
+            watched.refusals += 1;
+            if watched.refusals >= REFUSALS {
+                self.refusal = sample.why.map(|why| printable(&why.text));
+            }
         }
         let figures = sample.figures?;
         let fetched = Fetched::of(&figures);

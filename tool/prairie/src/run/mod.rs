@@ -8,7 +8,7 @@ mod summary;
 use std::ffi::OsString;
 use std::path::Path;
 
-use crate::cli;
+use crate::cli::{self, Output};
 use crate::environment;
 use crate::interrupt::PassOn;
 use crate::launcher::{Command, Launcher};
@@ -20,7 +20,7 @@ use crate::prof;
 use crate::program;
 use crate::sys;
 use crate::terminal;
-use crate::trouble::{About, Result, TOOL_FAILED};
+use crate::trouble::{About, Result, TOOL_FAILED, Trouble};
 
 use conf::Profiles;
 use heap::Looking;
@@ -66,7 +66,7 @@ pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
     let is_told = !terminal::is_quiet() || options.output.json || options.output.output.is_some();
     let mut looking = Looking::new(PassOn::on_signals()?, is_told, options.only_exe.clone());
     let measured = measure::run(launcher, &job, &mut looking)?;
-    let heap = looking.peak();
+    let (refusal, heap) = (looking.refusal(), looking.peak());
 
     let profiles = profiles.map(|profiles| profiles.written(measured.pid));
     let last = profiles.as_ref().and_then(|(own, _)| own.last());
@@ -77,6 +77,7 @@ pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
         measured: &measured,
         finding: last.and_then(|path| prof::finding(path).ok()),
         heap,
+        refusal,
         only: options.only_exe.as_deref(),
         profiles,
         max_rss: options.max_rss,
@@ -93,8 +94,19 @@ pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
         }
         trouble.print();
     }
-    let is_failed = options.fail && code == 0 && summary.is_over_limit();
-    Ok(if is_failed { i32::from(TOOL_FAILED) } else { code })
+    if !options.fail || code != 0 || !summary.is_over_limit() {
+        return Ok(code);
+    }
+    if !is_summary_on_standard_error(options) {
+        // Nobody would know why it failed.
+        Trouble::new(summary.limit_text().unwrap_or_default()).print();
+    }
+    Ok(i32::from(TOOL_FAILED))
+}
+
+fn is_summary_on_standard_error(options: &cli::Run) -> bool {
+    let Output { json, output, .. } = &options.output;
+    output.is_none() && (*json || !terminal::is_quiet())
 }
 
 /// Standard output is the program's: what is said of it goes elsewhere.

@@ -26,6 +26,8 @@ pub struct Summary<'a> {
     pub finding: Option<Finding>,
     /// None: it ended before it could be looked at, or may not be looked at.
     pub heap: Option<Peak>,
+    /// Why a process could not be looked at.
+    pub refusal: Option<String>,
     /// The name of the processes whose heap is told.
     pub only: Option<&'a str>,
     pub max_rss: Option<u64>,
@@ -44,7 +46,7 @@ impl Summary<'_> {
         lines.extend(self.served());
         lines.extend(self.profiled());
         lines.extend(self.found());
-        lines.extend(self.limited());
+        lines.extend(self.limit_text().map(|text| format!("  limit    {text}")));
         lines.join("\n")
     }
 
@@ -99,6 +101,9 @@ impl Summary<'_> {
         let seen = &self.measured.seen;
         if seen.served == 0 && !seen.not_served.is_empty() {
             return "none of its processes was on prairie".to_owned();
+        }
+        if let Some(why) = &self.refusal {
+            return why.clone();
         }
         let who = self.only.map_or("it".to_owned(), |name| format!("{name} was not there, or"));
         format!("{who} ended too soon; --stats prints the figures of all")
@@ -169,15 +174,12 @@ impl Summary<'_> {
         self.finding.as_ref()?.most.as_deref()
     }
 
-    fn limited(&self) -> Vec<String> {
-        let Some(limit) = self.max_rss else { return Vec::new() };
-        let (peak, limit) = (self.measured.peak_bytes as f64, limit as f64);
+    /// None: there is no limit.
+    pub fn limit_text(&self) -> Option<String> {
+        let (peak, limit) = (self.measured.peak_bytes as f64, self.max_rss? as f64);
         let how = if self.is_over_limit() { "ABOVE" } else { "within" };
-        vec![format!(
-            "  limit    peak memory {} is {how} --max-rss {}",
-            units::bytes(peak),
-            units::bytes(limit)
-        )]
+        let (peak, limit) = (units::bytes(peak), units::bytes(limit));
+        Some(format!("peak memory {peak} is {how} --max-rss {limit}"))
     }
 
     /// The most useful command after this one. Of a profile without a sample there is nothing to show.
@@ -247,6 +249,7 @@ mod tests {
             profiles: None,
             finding: None,
             heap: None,
+            refusal: None,
             only: None,
             max_rss: None,
         }

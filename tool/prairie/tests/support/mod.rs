@@ -5,6 +5,7 @@
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -116,6 +117,29 @@ impl Suite {
 pub fn is_refusal(said: &str) -> bool {
     let words = ["may not", "ptrace_scope", "no way to read", "is traced by"];
     words.iter().any(|word| said.contains(word))
+}
+
+/// This system call fails in what is started, as where a container has a filter.
+pub fn refuse(command: &mut std::process::Command, call: libc::c_long, error: i32) {
+    let step = |code: u32, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf, k };
+    let mut steps = [
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, call as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ERRNO | error as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let set_filter = move || {
+        let filter = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
+        // SAFETY: numbers, and a filter that is there; between fork and exec.
+        let done = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+                && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter)
+                    == 0
+        };
+        if done { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    };
+    // SAFETY: it makes system calls only.
+    unsafe { command.pre_exec(set_filter) };
 }
 
 /// Whether it becomes so within half a minute.
