@@ -150,7 +150,8 @@ OPTION(TCACHE_NSLOTS_LARGE, UNSIGNED, KEPT_CLIPPED, "tcache_nslots_large", 20, 1
        "As above.")
 OPTION(LG_TCACHE_NSLOTS_MUL, SSIZE, KEPT, "lg_tcache_nslots_mul", 1, -16, 16, "", "As above.")
 OPTION(TCACHE_GC_INCR_BYTES, SIZE, KEPT_CLIPPED, "tcache_gc_incr_bytes", 65536, 1024, UINT64_MAX,
-       "", "The background thread empties depots; threads hold what they have.")
+       "",
+       "The background thread empties depots, and where it can the caches of threads that sleep.")
 OPTION(TCACHE_GC_DELAY_BYTES, SIZE, KEPT, "tcache_gc_delay_bytes", 0, 0, UINT64_MAX, "",
        "As above.")
 OPTION(LG_TCACHE_FLUSH_SMALL_DIV, UNSIGNED, KEPT_CLIPPED, "lg_tcache_flush_small_div", 1, 1, 16, "",
@@ -158,7 +159,7 @@ OPTION(LG_TCACHE_FLUSH_SMALL_DIV, UNSIGNED, KEPT_CLIPPED, "lg_tcache_flush_small
 OPTION(LG_TCACHE_FLUSH_LARGE_DIV, UNSIGNED, KEPT_CLIPPED, "lg_tcache_flush_large_div", 1, 1, 16, "",
        "As above.")
 OPTION(EXPERIMENTAL_TCACHE_GC, BOOL, KEPT, "experimental_tcache_gc", 1, 0, 1, "",
-       "The background thread empties depots; threads hold what they have.")
+       "The background thread empties depots, and where it can the caches of threads that sleep.")
 OPTION(DEBUG_DOUBLE_FREE_MAX_SCAN, UNSIGNED, KEPT, "debug_double_free_max_scan", 0, 0, UINT32_MAX,
        "", "A second free is looked for where frees are slow anyway; no option makes it more.")
 OPTION(DISABLE_LARGE_SIZE_CLASSES, BOOL, KEPT, "disable_large_size_classes", 1, 0, 1, "",
