@@ -67,7 +67,8 @@ OPTION(
     "`false`: free memory at the end of the heap is also closed when it goes back, so that strict "
     "overcommit no longer counts it.")
 OPTION(OVERSIZE_THRESHOLD, SIZE, OBEYED, "oversize_threshold", 0, 0, UINT64_MAX, "",
-       "A freed block of this many bytes and more goes back to the kernel at once; 0: none does.")
+       "A freed block of this many bytes and more goes back to the kernel at once, but for some of "
+       "up to 128 KiB that threads keep; 0: none does.")
 OPTION(TCACHE, BOOL, OBEYED, "tcache", 1, 0, 1, "",
        "`false`: threads hold no blocks; every call takes a lock.")
 OPTION(TCACHE_MAX, SIZE, OBEYED, "tcache_max", SMALL_BYTES_MAX, 0, UINT64_MAX, "",
