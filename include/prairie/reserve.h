@@ -56,7 +56,7 @@ typedef void reserve_cb_t(void *ctx, reserve_cnd_t cnd, size_t size);
 
 /* Adds a callback. The same pair may be added several times, and is then told as often. The first
  * one of the program makes a reserve of 2 MiB, when nobody chose another size. Returns false when
- * it worked, true when there is no memory. */
+ * it worked, true when there is no memory, or `cb` is NULL. */
 bool reserve_cb_register(reserve_cb_t *cb, void *ctx) PRAIRIE_RESERVE_NAME(reserve_cb_register);
 /* Takes one registration of the pair away, the youngest. When it returns, no other thread is in
  * that callback for this registration any more, and none will be; called from within any callback,

@@ -67,7 +67,8 @@ OPTION(
     "`false`: free memory at the end of the heap is also closed when it goes back, so that strict "
     "overcommit no longer counts it.")
 OPTION(OVERSIZE_THRESHOLD, SIZE, OBEYED, "oversize_threshold", 0, 0, UINT64_MAX, "",
-       "A freed block of this many bytes and more goes back to the kernel at once; 0: none does.")
+       "A freed block of this many bytes and more goes back to the kernel at once, but for some of "
+       "up to 128 KiB that threads keep; 0: none does.")
 OPTION(TCACHE, BOOL, OBEYED, "tcache", 1, 0, 1, "",
        "`false`: threads hold no blocks; every call takes a lock.")
 OPTION(TCACHE_MAX, SIZE, OBEYED, "tcache_max", SMALL_BYTES_MAX, 0, UINT64_MAX, "",
@@ -150,7 +151,8 @@ OPTION(TCACHE_NSLOTS_LARGE, UNSIGNED, KEPT_CLIPPED, "tcache_nslots_large", 20, 1
        "As above.")
 OPTION(LG_TCACHE_NSLOTS_MUL, SSIZE, KEPT, "lg_tcache_nslots_mul", 1, -16, 16, "", "As above.")
 OPTION(TCACHE_GC_INCR_BYTES, SIZE, KEPT_CLIPPED, "tcache_gc_incr_bytes", 65536, 1024, UINT64_MAX,
-       "", "The background thread empties depots; threads hold what they have.")
+       "",
+       "The background thread empties depots, and where it can the caches of threads that sleep.")
 OPTION(TCACHE_GC_DELAY_BYTES, SIZE, KEPT, "tcache_gc_delay_bytes", 0, 0, UINT64_MAX, "",
        "As above.")
 OPTION(LG_TCACHE_FLUSH_SMALL_DIV, UNSIGNED, KEPT_CLIPPED, "lg_tcache_flush_small_div", 1, 1, 16, "",
@@ -158,7 +160,7 @@ OPTION(LG_TCACHE_FLUSH_SMALL_DIV, UNSIGNED, KEPT_CLIPPED, "lg_tcache_flush_small
 OPTION(LG_TCACHE_FLUSH_LARGE_DIV, UNSIGNED, KEPT_CLIPPED, "lg_tcache_flush_large_div", 1, 1, 16, "",
        "As above.")
 OPTION(EXPERIMENTAL_TCACHE_GC, BOOL, KEPT, "experimental_tcache_gc", 1, 0, 1, "",
-       "The background thread empties depots; threads hold what they have.")
+       "The background thread empties depots, and where it can the caches of threads that sleep.")
 OPTION(DEBUG_DOUBLE_FREE_MAX_SCAN, UNSIGNED, KEPT, "debug_double_free_max_scan", 0, 0, UINT32_MAX,
        "", "A second free is looked for where frees are slow anyway; no option makes it more.")
 OPTION(DISABLE_LARGE_SIZE_CLASSES, BOOL, KEPT, "disable_large_size_classes", 1, 0, 1, "",

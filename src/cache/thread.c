@@ -36,12 +36,20 @@ static void unbind(struct cache *cache)
     cache->fixed &= (uint8_t)~CACHE_BOUND;
 }
 
-/* What it gave back may leave extents free. Hooks that are being asked are not asked again, and who
- * leaves the arena does so after them, for it lives until then. */
-static void settle_bound(const struct cache *cache)
+/* NULL: it is bound to none. */
+static struct arena *bound_arena(const struct cache *cache)
 {
-    if (cache_is_bound(cache) && !cache_is_away(cache)) arena_settle_manual(cache->arena);
+    return cache_is_bound(cache) ? cache->arena : NULL;
 }
+
+/* What it gave back to the arena may leave extents free. Hooks that are being asked are not asked
+ * again, and who leaves the arena does so after them, for it lives until then. */
+static void settle_from(const struct cache *cache, struct arena *arena)
+{
+    if (arena != NULL && !cache_is_away(cache)) arena_settle_manual(arena);
+}
+
+static void settle_bound(const struct cache *cache) { settle_from(cache, bound_arena(cache)); }
 
 static void end_front(struct front *front, unsigned forks)
 {
@@ -343,14 +351,12 @@ struct arena *thread_arena(void)
 void thread_bind(struct arena *arena)
 {
     struct cache *cache = thread_front()->cache;
-    struct arena *before = cache_is_bound(cache) ? cache->arena : NULL;
+    struct arena *before = bound_arena(cache);
 
     (void)__atomic_fetch_add(&arena->threads, 1, __ATOMIC_RELAXED);
     cache_bind(cache, arena);
-    if (before != NULL) {
-        if (before != arena && !cache_is_away(cache)) arena_settle_manual(before);
-        leave_arena(before);
-    }
+    if (before != arena) settle_from(cache, before);
+    if (before != NULL) leave_arena(before);
     aim(cache);
 }
 

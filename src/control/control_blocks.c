@@ -19,11 +19,10 @@ int serve_lookup(struct control_call *call)
     const void *block;
 
     if (call->new_buffer == NULL || call->new_length != sizeof block) return EINVAL;
-    if (!control_is_read(call) || *call->old_length != sizeof arena->index) return EINVAL;
-    block = *(const void *const *)call->new_buffer;
+    __builtin_memcpy(&block, call->new_buffer, sizeof block);
     arena = arena_of_address(block);
     if (arena == NULL) return EINVAL;
-    __builtin_memcpy(call->old_buffer, &arena->index, sizeof arena->index);
+    call->old.number = arena->index;
     return 0;
 }
 

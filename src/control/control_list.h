@@ -38,8 +38,8 @@ LEAF("config.xmalloc", BOOL, READ, GIVE(flag, true))
 /* Arenas; the first number of a name is an arena's. */
 LEAF("arenas.dirty_decay_ms", SSIZE, HEAP_BOTH, serve_decay(call, OPTION_DIRTY_DECAY_MS))
 LEAF("arenas.muzzy_decay_ms", SSIZE, HEAP_BOTH, serve_decay(call, OPTION_MUZZY_DECAY_MS))
-LEAF("arenas.lookup", RAW, HEAP_BOTH, serve_lookup(call))
-LEAF("arenas.create", UNSIGNED, HEAP_ASK, serve_create(call, sizeof(void *)))
+LEAF("arenas.lookup", UNSIGNED, HEAP_ASK, serve_lookup(call))
+LEAF("arenas.create", UNSIGNED, HEAP_MAKE, serve_create(call, sizeof(void *)))
 LEAF("arenas.narenas", UNSIGNED, HEAP_READ, GIVE(number, control_arena_count()))
 LEAF("arenas.quantum", SIZE, HEAP_READ, GIVE(size, QUANTUM_BYTES))
 LEAF("arenas.page", SIZE, HEAP_READ, GIVE(size, page_bytes()))
@@ -62,7 +62,7 @@ LEAF("arena.*.muzzy_decay_ms", SSIZE, HEAP_BOTH, serve_arena_decay(call, OPTION_
 LEAF("arena.*.retain_grow_limit", SIZE, HEAP_BOTH, serve_grow_limit(call))
 LEAF("arena.*.extent_hooks", POINTER, HEAP_BOTH, serve_hooks(call))
 LEAF("arena.*.name", RAW, HEAP_BOTH, serve_name(call))
-LEAF("experimental.arenas_create_ext", UNSIGNED, HEAP_ASK,
+LEAF("experimental.arenas_create_ext", UNSIGNED, HEAP_MAKE,
      serve_create(call, sizeof(struct arena_wish)))
 LEAF("experimental.arenas.*.pactivep", POINTER, HEAP_EXACT, serve_active_at(call))
 
@@ -75,8 +75,8 @@ LEAF("thread.idle", ACTION, NONE, serve_thread_flush())
 LEAF("thread.tcache.enabled", BOOL, HEAP_BOTH, serve_cache_enabled(call))
 LEAF("thread.tcache.flush", ACTION, HEAP, serve_thread_flush())
 LEAF("thread.tcache.max", SIZE, HEAP_BOTH, serve_cache_max(call))
-LEAF("thread.tcache.ncached_max.read_sizeclass", RAW, HEAP_BOTH, serve_cache_blocks(call))
-LEAF("experimental.batch_alloc", SIZE, HEAP_ASK, serve_batch_take(call))
+LEAF("thread.tcache.ncached_max.read_sizeclass", SIZE, HEAP_ASK, serve_cache_blocks(call))
+LEAF("experimental.batch_alloc", SIZE, HEAP_MAKE, serve_batch_take(call))
 
 /* Samples of allocations, and what the calling thread took and gave back. */
 LEAF("prof.active", BOOL, BOTH, serve_switch(call, RELAXED_LOAD(sampling_active), set_active))

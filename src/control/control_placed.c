@@ -198,15 +198,12 @@ static size_t blocks_held_at_most(const struct cache *cache, size_t bytes)
 int serve_cache_blocks(struct control_call *call)
 {
     const struct front *front = attached_front();
-    size_t bytes, blocks;
+    size_t bytes;
 
     if (front == NULL) return EAGAIN;
     if (call->new_buffer == NULL || call->new_length != sizeof bytes) return EINVAL;
     __builtin_memcpy(&bytes, call->new_buffer, sizeof bytes);
     if (bytes > CACHED_BYTES_LIMIT) return EINVAL;
-    blocks = blocks_held_at_most(front->cache, bytes);
-    if (!control_is_read(call)) return 0;
-    if (*call->old_length != sizeof blocks) return EINVAL;
-    __builtin_memcpy(call->old_buffer, &blocks, sizeof blocks);
+    call->old.size = blocks_held_at_most(front->cache, bytes);
     return 0;
 }

@@ -63,7 +63,8 @@ void lengths_count(struct lengths *lengths, unsigned arena)
 
 _Static_assert(sizeof(struct lengths) <= META_RECORD_BYTES_MAX, "a record");
 
-/* Whoever asks for one step of an arena asks for the others next, so that one set is kept. */
+/* Whoever asks for one step of an arena asks for the others next, so that one set is kept. No hard
+ * limit refuses it. */
 const struct lengths *lengths_of_epoch(uint64_t epoch, unsigned arena)
 {
     static struct lengths *kept; /* under control_lock, as all of it */
@@ -72,7 +73,7 @@ const struct lengths *lengths_of_epoch(uint64_t epoch, unsigned arena)
 
     check(lock_is_mine(&control_lock));
     if (kept != NULL && kept_epoch == epoch && kept_arena == arena) return kept;
-    if (kept == NULL) kept = meta_take(sizeof *kept);
+    if (kept == NULL) kept = meta_take_past_limit(sizeof *kept);
     if (kept == NULL) return NULL;
     lengths_count(kept, arena);
     kept_epoch = epoch;

@@ -110,7 +110,7 @@ static void begin_listening(void)
 
 PUBLIC bool reserve_cb_register(reserve_cb_t *cb, void *ctx)
 {
-    if (heap_attach() == NULL || !add_listener(cb, ctx)) return true;
+    if (cb == NULL || heap_attach() == NULL || !add_listener(cb, ctx)) return true;
     shortage_reserve_default();
     begin_listening();
     return false;

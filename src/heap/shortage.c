@@ -45,6 +45,18 @@ static void *take_anywhere(const struct alloc_request *request)
     return arenas_take_one(request->class_index);
 }
 
+/* The run that it takes, at most: its own, or one for a slab. */
+static size_t pages_coming(const struct alloc_request *request)
+{
+    return request->class_index != 0 ? slab_pages(request->class_index) : request_pages(request);
+}
+
+/* What it lies in until it is cut out at its alignment. */
+static size_t pages_wanted(const struct alloc_request *request)
+{
+    return pages_coming(request) + request_align_pages(request) - 1;
+}
+
 /* Who looked at limits here would fill the reserve with what it gave up for the request. */
 static void *serve_once(const struct alloc_request *request)
 {
@@ -52,7 +64,7 @@ static void *serve_once(const struct alloc_request *request)
     void *block;
 
     again.looked = true;
-    limits_bar_clean_for(request_bytes(request));
+    limits_bar_clean_for(pages_coming(request) << space.page_shift);
     block = alloc_once(&again);
     return block != NULL ? block : take_anywhere(request);
 }
@@ -92,12 +104,6 @@ static bool has_recovered(void)
 }
 
 /* ---- refused ---- */
-
-static size_t pages_wanted(const struct alloc_request *request)
-{
-    return request->class_index != 0 ? slab_pages(request->class_index)
-                                     : request_pages(request) + request_align_pages(request) - 1;
-}
 
 static void *serve_from_reserve(const struct alloc_request *request)
 {
@@ -230,18 +236,19 @@ bool shortage_is_seen(void)
 void shortage_look(size_t size)
 {
     size_t clean = (size_t)page_heaps_clean_leased_now();
+    enum limits_state state;
 
     if (notify_runs_here()) return;
-    switch (limits_look()) {
-    case LIMITS_STALLED:
+    state = limits_look(size);
+    if (state == LIMITS_STALLED) {
         notify_all(RESERVE_CND_LOW, size);
         (void)has_recovered();
-        break;
-    case LIMITS_NEAR: (void)tell_low(NULL, size, NULL); break;
-    default:
-        if (refill_is_due()) (void)reserve_refill();
+    } else if (state == LIMITS_NEAR) {
+        (void)tell_low(NULL, size, NULL);
+    } else if (refill_is_due()) {
+        (void)reserve_refill();
     }
-    limits_bar_clean_for(size);
+    if (state != LIMITS_CALM) limits_bar_clean_for(size); /* who recovered looked anew */
     RELAXED_STORE(shortage.clean_seen, clean);
     look_from(size);
 }

@@ -81,6 +81,7 @@ struct page_heap {
     uint64_t huge_again_at; /* under lock: clean_leased at which a withdrawn wish for huge pages
                                comes again; UINT64_MAX: never */
     size_t huge_withdrawal; /* under lock: the one that huge_again_at is for */
+    size_t taken_most;      /* under lock: page_heap_note_taken */
     struct page_piece *likely_piece; /* of a supplied one, under its arena's lock: where the next
                                         page is likely to be; NULL: nobody knows */
 } __attribute__((aligned(LINE_BYTES)));
@@ -145,6 +146,19 @@ INLINE enum page_state free_state(const struct page_heap *heap, unsigned kind)
 INLINE size_t page_heap_used_pages(struct page_heap *heap)
 {
     return heap->open_pages - heap->free_pages[FREE_DIRTY] - heap->free_pages[FREE_CLEAN];
+}
+
+/* How many of its pages have a record that holds something, or did: as many as were used or dirty at
+ * once. Others are clean since they opened, such as those that an alignment leaves. Exact under the
+ * lock. */
+INLINE size_t page_heap_taken_most(const struct page_heap *heap)
+{
+    return max_size(heap->taken_most, heap->open_pages - heap->free_pages[FREE_CLEAN]);
+}
+/* Used pages are about to become clean. Under the lock. */
+INLINE void page_heap_note_taken(struct page_heap *heap)
+{
+    heap->taken_most = page_heap_taken_most(heap);
 }
 
 /* Used pages that are not counted as large blocks': those of slabs, and few others, as of the

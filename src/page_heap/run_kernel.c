@@ -25,7 +25,8 @@ static unsigned slot_in_flight(struct page_heap *heap, uint32_t page)
 
 /* Long runs first: they cost the fewest calls and are the least likely to be wanted at once. The
  * highest bin mixes lengths. Of a longer run the last pages are taken; when there are huge pages,
- * and one or more may go, they are cut off at the boundaries of those. */
+ * and one or more may go, they are cut off at the boundaries of those; but not for who asks for
+ * runs that are longer than one (oversize_threshold): what was left would be no such run. */
 uint32_t run_take_dirty(struct page_heap *heap, size_t min_pages, size_t max_pages)
 {
     const struct run_bins *bins = &heap->bins; /* the dirty ones come first */
@@ -43,7 +44,7 @@ uint32_t run_take_dirty(struct page_heap *heap, size_t min_pages, size_t max_pag
     if (slot == IN_FLIGHT_MAX) page = 0;
     if (page != 0) {
         pages = min_size(length, max_pages);
-        if (length >= 2 * unit && max_pages >= unit) {
+        if (length >= 2 * unit && max_pages >= unit && min_pages <= unit) {
             size_t head = pages_to_alignment(page, unit);
 
             length = head + round_down(length - head, unit);
@@ -145,6 +146,7 @@ void run_put_free(uint32_t page, enum page_state state)
     slot = slot_in_flight(heap, page);
     if (likely(slot < IN_FLIGHT_MAX)) {
         heap->in_flight[slot] = 0;
+        if (state == PAGE_CLEAN) page_heap_note_taken(heap);
         make_free(heap, page, page_record(page)->run_pages, state);
     }
     lock_give(&heap->lock);

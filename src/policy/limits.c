@@ -158,14 +158,18 @@ static READS_UNLOCKED bool group_is_stale(void)
     return limits_group_is_crowded() && os_now_ms() - limits.group_ms >= GROUP_READ_MS;
 }
 
-/* What is about to be taken must leave it there. */
-static void bar_clean_pages(size_t coming)
+/* What is about to be taken must leave it there. Pages that are barred need twice as much. */
+static READS_UNLOCKED bool is_to_bar(bool is_barred, size_t coming)
 {
-    size_t line = page_heaps_are_barred() ? 2 * last_of_group() : last_of_group();
+    size_t line = is_barred ? 2 * last_of_group() : last_of_group();
     size_t room = room_now();
-    bool barred = RELAXED_LOAD(limits.bars_clean) && group_is_limited()
-               && room - min_size(room, coming) < line;
 
+    return RELAXED_LOAD(limits.bars_clean) && group_is_limited()
+        && room - min_size(room, coming) < line;
+}
+
+static void set_barred(bool barred)
+{
     if (barred != page_heaps_are_barred()) page_heaps_bar_clean(barred);
 }
 
@@ -215,19 +219,21 @@ static bool is_to_tell(size_t *told_bytes, size_t measure, size_t line, unsigned
 static bool is_over_soft(void) { return commit_taken_bytes() > limits_soft(); }
 
 /* Beyond a line no dirty pages may stay, and those there are go back now. When they are all that
- * may be leased they stay, unless they make enough room together. */
-static void purge_beyond_lines(void)
+ * may be leased they stay, unless they make enough room together. Pages that are barred for what is
+ * coming alone are no reason for that: it may be had when the others have gone. */
+static void purge_beyond_lines(size_t coming)
 {
     bool beyond = is_over_soft() || limits_group_is_crowded() || RELAXED_LOAD(limits.stall_due);
+    bool barred = is_to_bar(page_heaps_are_barred(), 0);
 
-    bar_clean_pages(0);
-    if (page_heaps_are_barred() && room_now() + free_bytes(FREE_DIRTY) < 2 * last_of_group())
-        beyond = false;
+    if (barred) set_barred(true);
+    if (barred && room_now() + free_bytes(FREE_DIRTY) < 2 * last_of_group()) beyond = false;
     purge_keep_none(beyond);
     if (beyond && purge_all() != 0 && group_is_limited()) {
         read_group();
-        bar_clean_pages(0);
+        barred = is_to_bar(barred, 0);
     }
+    set_barred(barred || is_to_bar(false, coming));
 }
 
 void limits_know_group(void)
@@ -258,7 +264,7 @@ void limits_follow_group(bool follows)
     RELAXED_STORE(limits.follows_group, follows);
     limits.group_known = false;
     bar_huge_pages();
-    bar_clean_pages(0);
+    set_barred(false); /* nobody knows of a group now */
     lock_give(&limits.lock);
 }
 
@@ -270,19 +276,25 @@ void limits_set_looks_for_stalls(bool looks)
     lock_give(&limits.lock);
 }
 
-enum limits_state limits_look(void)
+/* While the lock's holder reads or purges, others could take all that is left. */
+static bool is_worth_a_wait(size_t coming)
+{
+    return RELAXED_LOAD(limits.follows_group)
+        && (group_is_taken_from() || (!page_heaps_are_barred() && is_to_bar(false, coming)));
+}
+
+enum limits_state limits_look(size_t coming)
 {
     enum limits_state state = LIMITS_CALM;
     size_t limit;
 
     if (!lock_try(&limits.lock)) {
-        /* While its holder reads or purges, the others could take all that is left. */
-        if (!RELAXED_LOAD(limits.follows_group) || !group_is_taken_from()) return state;
+        if (!is_worth_a_wait(coming)) return state;
         lock_take(&limits.lock);
     }
     if (RELAXED_LOAD(limits.follows_group) && group_is_stale()) read_group();
     if (has_stalled()) RELAXED_STORE(limits.stall_due, true);
-    purge_beyond_lines();
+    purge_beyond_lines(coming);
     if (is_to_tell(&limits.soft_told_bytes, commit_taken_bytes(), limits_soft(), SOFT_TOLD_SHARE))
         state = LIMITS_NEAR;
     limit = limits.group.limit_bytes;
@@ -296,11 +308,13 @@ enum limits_state limits_look(void)
     return state;
 }
 
-READS_UNLOCKED void limits_bar_clean_for(size_t coming)
+void limits_bar_clean_for(size_t coming)
 {
-    if (!RELAXED_LOAD(limits.bars_clean) || !group_is_limited()) return;
+    bool is_barred = page_heaps_are_barred();
+
+    if (is_to_bar(is_barred, coming) == is_barred) return;
     lock_take(&limits.lock);
-    bar_clean_pages(coming);
+    set_barred(is_to_bar(page_heaps_are_barred(), coming));
     lock_give(&limits.lock);
 }
 
@@ -310,7 +324,7 @@ bool limits_are_clear(void)
 
     lock_take(&limits.lock);
     if (group_is_limited()) read_group();
-    purge_beyond_lines();
+    purge_beyond_lines(0);
     clear = !is_over_soft() && !limits_group_is_crowded();
     lock_give(&limits.lock);
     return clear;

@@ -78,9 +78,10 @@ enum limits_state {
     LIMITS_NEAR,   /* beyond a line: it is time to tell those who can free, until it is clear */
     LIMITS_STALLED /* processes wait for memory: it is time to tell all of them */
 };
-/* Gives back free pages beyond a line, or while processes wait for memory. Called without a
- * lock. */
-enum limits_state limits_look(void);
+/* Gives back free pages beyond a line, or while processes wait for memory; then as
+ * limits_bar_clean_for. Called without a lock, and waits for who looks already only where all that
+ * is left may be taken meanwhile. */
+enum limits_state limits_look(size_t coming);
 /* So many bytes are about to be taken: where there is a reserve they get no clean pages if they
  * would take the last of the group's room. Until somebody looks again. Called without a lock. */
 void limits_bar_clean_for(size_t coming);

@@ -49,12 +49,13 @@ static size_t wanted_again(struct page_heap *heap)
 }
 
 /* What may stay in any case: of each page heap; where somebody would come, of all of them together,
- * or what a burst left would stay for good where it is spread over many. */
+ * or what a burst left would stay for good where it is spread over many. A page of each, at least:
+ * they may be long. */
 static size_t kept_pages(bool is_coming)
 {
     unsigned heaps = is_coming ? page_heap_count() : 1;
 
-    return pages_for(PURGE_KEEP_BYTES) / (heaps < KEEPERS_MAX ? heaps : KEEPERS_MAX);
+    return max_size(pages_for(PURGE_KEEP_BYTES) / min_size(heaps, KEEPERS_MAX), 1);
 }
 
 /* Notes the peak as well. Under the page heap's lock. What may stay beside the share of the peak:

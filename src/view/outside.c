@@ -106,20 +106,20 @@ enum {
         FIELDS(guarded_numbers, held), FIELDS(guarded_numbers, taken), STRUCT_ROW(page_heap),      \
         FIELD(page_heap, lock), FIELDS(page_heap, free_pages), FIELD(page_heap, large_pages),      \
         FIELD(page_heap, large_leases), FIELD(page_heap, large_returns), FIELD(page_heap, leases), \
-        FIELD(page_heap, returns), STRUCT_ROW(purge), FIELD(purge, purged_pages),                  \
-        FIELD(purge, calls), STRUCT_ROW(limits), FIELD(limits, soft_bytes), STRUCT_ROW(reserve),   \
-        FIELD(reserve, pages), FIELD(reserve, wanted_pages), STRUCT_ROW(commit),                   \
-        FIELD(commit, limit_bytes), FIELD(commit, record_bytes), FIELD(commit, vast_bytes),        \
-        STRUCT_ROW(space), FIELD(space, page_shift), FIELD(space, region_count),                   \
-        FIELD(space, open_bytes), FIELD(space, lock), FIELDS(space, region), STRUCT_ROW(region),   \
-        FIELD(region, base), FIELD(region, open_pages), STRUCT_ROW(meta), FIELD(meta, lock),       \
-        FIELD(meta, zone_end), FIELD(meta, open_base), STRUCT_ROW(class_map),                      \
-        FIELD(class_map, mask), STRUCT_ROW(slab_shape), FIELD(slab_shape, bytes),                  \
-        FIELD(slab_shape, block_bytes), FIELD(slab_shape, block_count), STRUCT_ROW(page),          \
-        CONSTANT_ROW(MAGAZINE_BLOCKS_MAX), CONSTANT_ROW(MAGAZINE_BYTES_MAX),                       \
-        CONSTANT_ROW(LARGE_CACHE_BYTES_MAX), CONSTANT_ROW(PAGE_STAGGERED),                         \
-        CONSTANT_ROW(META_UNIT_BYTES), CONSTANT_ROW(CLASS_MAP_SHIFT),                              \
-        CONSTANT_ROW(CACHE_ABANDONED)
+        FIELD(page_heap, returns), FIELD(page_heap, open_pages), FIELD(page_heap, taken_most),     \
+        STRUCT_ROW(purge), FIELD(purge, purged_pages), FIELD(purge, calls), STRUCT_ROW(limits),    \
+        FIELD(limits, soft_bytes), STRUCT_ROW(reserve), FIELD(reserve, pages),                     \
+        FIELD(reserve, wanted_pages), STRUCT_ROW(commit), FIELD(commit, limit_bytes),              \
+        FIELD(commit, record_bytes), FIELD(commit, vast_bytes), STRUCT_ROW(space),                 \
+        FIELD(space, page_shift), FIELD(space, region_count), FIELD(space, open_bytes),            \
+        FIELD(space, lock), FIELDS(space, region), STRUCT_ROW(region), FIELD(region, base),        \
+        FIELD(region, open_pages), STRUCT_ROW(meta), FIELD(meta, lock), FIELD(meta, zone_end),     \
+        FIELD(meta, open_base), STRUCT_ROW(class_map), FIELD(class_map, mask),                     \
+        STRUCT_ROW(slab_shape), FIELD(slab_shape, bytes), FIELD(slab_shape, block_bytes),          \
+        FIELD(slab_shape, block_count), STRUCT_ROW(page), CONSTANT_ROW(MAGAZINE_BLOCKS_MAX),       \
+        CONSTANT_ROW(MAGAZINE_BYTES_MAX), CONSTANT_ROW(LARGE_CACHE_BYTES_MAX),                     \
+        CONSTANT_ROW(PAGE_STAGGERED), CONSTANT_ROW(META_UNIT_BYTES),                               \
+        CONSTANT_ROW(CLASS_MAP_SHIFT), CONSTANT_ROW(CACHE_ABANDONED)
 
 /* NOLINTBEGIN(bugprone-sizeof-expression): elements may be pointers. */
 const struct outside_layout outside_layout NAMED_IN_LINES = {

@@ -177,6 +177,7 @@ static void count_pages(struct count *count, struct snapshot_arena *into)
 {
     const struct large_cache_numbers *cached = &count->cached_large;
     size_t open_bytes, open_pages = 0, large_pages = 0, large_count = 0, gone_pages, gone_count;
+    size_t taken_most = 0;
     unsigned shift = space.page_shift;
 
     for (unsigned i = 0; i < page_heap_count(); i++) {
@@ -186,6 +187,7 @@ static void count_pages(struct count *count, struct snapshot_arena *into)
         into->dirty += heap->free_pages[FREE_DIRTY] << shift;
         into->clean += heap->free_pages[FREE_CLEAN] << shift;
         open_pages += heap->open_pages; /* without the seams, which nobody can have */
+        taken_most += page_heap_taken_most(heap);
         large_pages += heap->large_pages;
         large_count += page_heap_large_count(heap);
         into->large.taken += heap->large_leases;
@@ -210,10 +212,12 @@ static void count_pages(struct count *count, struct snapshot_arena *into)
     into->large_count += large_count - gone_count;
     count->numbers->opened = (open_pages << shift) + RELAXED_LOAD(commit.vast_bytes);
 
-    into->metadata_map = maps_bytes_for(open_bytes);
+    /* The rest of the maps is room for records, as that of the zone is. */
+    into->metadata_map = maps_bytes_for(taken_most << shift);
+    into->mapped = maps_bytes_for(max_size(open_bytes, taken_most << shift)) - into->metadata_map;
     lock_take(&meta.lock);
     into->metadata_records = commit.record_bytes;
-    into->mapped = (size_t)(meta.zone_end - meta.open_base) - commit.record_bytes;
+    into->mapped += (size_t)(meta.zone_end - meta.open_base) - commit.record_bytes;
     into->locks[ARENA_LOCK_META] = lock_numbers(&meta.lock);
     lock_give(&meta.lock);
 }

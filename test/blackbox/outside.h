@@ -295,6 +295,7 @@ SHARED void outside_count_arena(struct outside *outside, struct outside_count *c
 }
 
 SHARED uint64_t outside_least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+SHARED uint64_t outside_most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 SHARED void outside_count_quarantine(struct outside *outside, struct outside_count *count,
                                      uint64_t number)
@@ -408,6 +409,7 @@ SHARED void outside_count_pages(struct outside *outside, struct outside_count *c
     const struct outside_name *root = outside_row(outside, "page_heap");
     struct outside_figures *figures = count->figures;
     uint64_t large_pages = 0, large_count = 0, gone, open_bytes, opened, records;
+    uint64_t open_pages, clean_pages, taken_most = 0, page_bytes, map_bytes;
 
     for (unsigned i = 0; i < root->count; i++) {
         outside_copy_locked(outside, outside_root(outside, "page_heap") + i * root->bytes, heap,
@@ -419,6 +421,10 @@ SHARED void outside_count_pages(struct outside *outside, struct outside_count *c
                      - outside_member(outside, heap, "page_heap.large_returns", 0);
         figures->leases += outside_member(outside, heap, "page_heap.leases", 0);
         figures->returns += outside_member(outside, heap, "page_heap.returns", 0);
+        open_pages = outside_member(outside, heap, "page_heap.open_pages", 0);
+        clean_pages = outside_member(outside, heap, "page_heap.free_pages", 1);
+        taken_most += outside_most(outside_member(outside, heap, "page_heap.taken_most", 0),
+                                   open_pages - outside_least(clean_pages, open_pages));
     }
     figures->dirty += count->cached_pages << count->shift;
     gone = outside_least(count->cached_pages + count->waiting_pages, large_pages);
@@ -432,9 +438,13 @@ SHARED void outside_count_pages(struct outside *outside, struct outside_count *c
     open_bytes = outside_member(outside, part, "space.open_bytes", 0);
     must(outside->read(outside, outside_root(outside, "class_map"), part,
                        outside_row(outside, "class_map")->bytes));
-    figures->metadata = (open_bytes >> count->shift) * outside_row(outside, "page")->bytes;
+    page_bytes = (uint64_t)1 << count->shift;
+    map_bytes = outside_row(outside, "page")->bytes;
     if (outside_member(outside, part, "class_map.mask", 0) != 0)
-        figures->metadata += open_bytes >> outside_constant(outside, "CLASS_MAP_SHIFT");
+        map_bytes += page_bytes >> outside_constant(outside, "CLASS_MAP_SHIFT");
+    figures->metadata = taken_most * map_bytes;
+    figures->mapped =
+        outside_most(open_bytes >> count->shift, taken_most) * map_bytes - figures->metadata;
     must(outside->read(outside, outside_root(outside, "commit"), part,
                        outside_row(outside, "commit")->bytes));
     records = outside_member(outside, part, "commit.record_bytes", 0);
@@ -443,7 +453,7 @@ SHARED void outside_count_pages(struct outside *outside, struct outside_count *c
                        outside_row(outside, "meta")->bytes));
     opened = outside_member(outside, part, "meta.zone_end", 0)
            - outside_member(outside, part, "meta.open_base", 0);
-    figures->mapped = opened - records;
+    figures->mapped += opened - records;
     root = outside_row(outside, "purge");
     figures->purged = 0;
     for (uint32_t i = 0; i < root->count; i++) {

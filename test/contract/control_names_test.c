@@ -103,6 +103,7 @@ static void the_precedence_takes_its_words(const struct check *check)
 static void blocks_know_their_arena(const struct check *check)
 {
     void *small = call.malloc(100), *large = call.malloc(1 << 20), *none = &small;
+    unsigned char bytes[8];
     unsigned index = UINT_MAX;
     size_t length = sizeof index;
 
@@ -122,6 +123,18 @@ static void blocks_know_their_arena(const struct check *check)
     }
     assert_int_equal(mallctl("arenas.lookup", &index, &length, &none, sizeof none), EINVAL);
     assert_int_equal(mallctl("arenas.lookup", &index, &length, NULL, 0), EINVAL);
+    assert_int_equal(mallctl("arenas.lookup", NULL, NULL, &small, sizeof small), 0);
+    /* Another length is answered as it is of other names. */
+    assert_int_equal(mallctl("arenas.lookup", &index, &length, &small, sizeof small), 0);
+    for (size_t other = 0; other <= sizeof bytes; other++) {
+        if (other == sizeof index) continue;
+        memset(bytes, 0x5a, sizeof bytes);
+        length = other;
+        assert_int_equal(mallctl("arenas.lookup", bytes, &length, &small, sizeof small), EINVAL);
+        assert_int_equal(length, other < sizeof index ? other : sizeof index);
+        assert_memory_equal(bytes, &index, length);
+        for (size_t i = length; i < sizeof bytes; i++) assert_int_equal(bytes[i], 0x5a);
+    }
     call.free(small);
     call.free(large);
 }

@@ -177,7 +177,7 @@ static int ask_for_blocks(size_t bytes, size_t *blocks)
 
 static void large_blocks_are_held_by_their_length(void **state)
 {
-    size_t most = 8 * MiB, blocks = 7, bytes = 100, length = sizeof blocks / 2;
+    size_t most = 8 * MiB, blocks = 7, part = SIZE_MAX, bytes = 100, length = sizeof part / 2;
 
     (void)state;
     start();
@@ -189,9 +189,11 @@ static void large_blocks_are_held_by_their_length(void **state)
     assert_int_equal(blocks, 0);
     blocks = 7;
     assert_int_equal(ask_for_blocks(most + 1, &blocks), EINVAL);
-    assert_int_equal(control_by_name("thread.tcache.ncached_max.read_sizeclass", &blocks, &length,
+    assert_int_equal(control_by_name("thread.tcache.ncached_max.read_sizeclass", &part, &length,
                                      &bytes, sizeof bytes),
                      EINVAL);
+    assert_int_equal(length, sizeof part / 2);
+    assert_int_not_equal(part, SIZE_MAX); /* what fits */
     length = sizeof blocks;
     assert_int_equal(control_by_name("thread.tcache.ncached_max.read_sizeclass", &blocks, &length,
                                      &bytes, sizeof bytes / 2),

@@ -249,6 +249,26 @@ static void long_runs_are_cut_between_huge_pages(void **state)
     check_runs();
 }
 
+/* A block beyond oversize_threshold goes back with the parts of huge pages at its ends. */
+static void what_is_oversize_goes_as_a_whole(void **state)
+{
+    size_t pages = 6 * pages_of_huge_page() + 3;
+    uint32_t page;
+
+    (void)state;
+    need_huge_pages();
+    start_pages();
+    options_parse("oversize_threshold:8388608", "MALLOC_CONF");
+    page = fenced(pages);
+    assert_true(huge.wanted);
+    assert_true((uintptr_t)page_address(page) % HUGE_PAGE_BYTES != 0);
+    run_return(page);
+    assert_int_equal(page_heap->free_pages[FREE_DIRTY], pages);
+    (void)purge_oversize();
+    assert_int_equal(page_heap->free_pages[FREE_DIRTY], 0);
+    check_runs();
+}
+
 UNIT_MAIN(UNIT_TEST(a_small_space_is_refused_them),
           UNIT_TEST(a_space_that_has_grown_wants_them_once), UNIT_TEST(never_means_never),
           UNIT_TEST(never_ends_what_was_wished), UNIT_TEST(always_is_at_once),
@@ -257,4 +277,5 @@ UNIT_MAIN(UNIT_TEST(a_small_space_is_refused_them),
           UNIT_TEST(always_means_from_the_first_page), UNIT_TEST(larger_pages_have_none),
           UNIT_TEST(narrow_regions_have_none), UNIT_TEST(short_runs_end_it_and_growth_begins_it),
           UNIT_TEST(rest_ends_it_after_less), UNIT_TEST(an_empty_space_does_not_want_them_again),
-          UNIT_TEST(long_runs_are_cut_between_huge_pages))
+          UNIT_TEST(long_runs_are_cut_between_huge_pages),
+          UNIT_TEST(what_is_oversize_goes_as_a_whole))

@@ -203,6 +203,21 @@ static void counts_are_kept_for_an_epoch(void **state)
     assert_int_equal(large_of_epoch(3, 0), 3);
 }
 
+/* As all that is told of memory there. */
+static void at_the_hard_limit_lengths_are_told(void **state)
+{
+    size_t count = 0, length = sizeof count;
+
+    (void)state;
+    assert_non_null(prairie_malloc(bytes_of(25)));
+    commit.limit_bytes = commit_taken_bytes();
+    assert_int_equal(control_by_name("stats.arenas.0.extents.0.ndirty", &count, &length, NULL, 0),
+                     0);
+    assert_null(meta_take(META_UNIT_BYTES));
+    commit.limit_bytes = SIZE_MAX;
+}
+
 UNIT_MAIN(UNIT_TEST(a_size_has_the_last_step_that_is_not_longer),
           UNIT_TEST(blocks_and_holes_are_counted), UNIT_TEST(each_arena_has_its_own),
-          UNIT_TEST(the_first_may_have_hooks), UNIT_TEST(counts_are_kept_for_an_epoch))
+          UNIT_TEST(the_first_may_have_hooks), UNIT_TEST(counts_are_kept_for_an_epoch),
+          UNIT_TEST(at_the_hard_limit_lengths_are_told))

@@ -266,6 +266,20 @@ static void what_is_opened_ahead_is_there(void **state)
     assert_int_equal(fake_committed_bytes(), ZONE_BYTES);
 }
 
+/* No limit counts what is open: pages that an alignment leaves free may be many. */
+static void opening_ahead_takes_nothing(void **state)
+{
+    (void)state;
+    start_zone();
+    commit.limit_bytes = 4 * KiB;
+    assert_true(meta_open_ahead(100 * KiB));
+    assert_true(fake_committed_bytes() >= 100 * KiB);
+    assert_int_equal(commit_taken_bytes(), 0);
+    for (unsigned i = 0; i < 4 * KiB / META_UNIT_BYTES; i++) assert_non_null(meta_take(64));
+    assert_null(meta_take(64));
+    commit.limit_bytes = SIZE_MAX;
+}
+
 /* Beyond the hard limit there is no record, whether its memory was used before or not. */
 static void a_given_record_counts_again(void **state)
 {
@@ -382,6 +396,6 @@ UNIT_MAIN(UNIT_TEST(records_are_zero_aligned_and_apart), UNIT_TEST(numbers_name_
           UNIT_TEST(the_zone_opens_as_it_is_used), UNIT_TEST(a_full_zone_refuses_and_goes_on),
           UNIT_TEST(refused_memory_leaves_the_zone_as_it_was),
           UNIT_TEST(a_refused_step_is_tried_smaller), UNIT_TEST(what_is_opened_ahead_is_there),
-          UNIT_TEST(a_given_record_counts_again), UNIT_TEST(some_records_pass_the_limit),
-          UNIT_TEST(larger_pages_open_whole), UNIT_TEST(random_records_never_overlap),
-          UNIT_TEST(absurd_sizes_abort))
+          UNIT_TEST(opening_ahead_takes_nothing), UNIT_TEST(a_given_record_counts_again),
+          UNIT_TEST(some_records_pass_the_limit), UNIT_TEST(larger_pages_open_whole),
+          UNIT_TEST(random_records_never_overlap), UNIT_TEST(absurd_sizes_abort))

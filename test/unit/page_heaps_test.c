@@ -256,6 +256,20 @@ static void who_purges_passes_by_the_others(void **state)
     assert_int_equal(all_dirty(), 0);
 }
 
+/* A share of what is kept in any case is no part of a page. */
+static void each_may_keep_a_page(void **state)
+{
+    (void)state;
+    fake_page_bytes(64 * KiB);
+    start_heaps();
+    purge_set_on_call(true);
+    run_return(lease_from(1, 1));
+    assert_int_equal(all_dirty(), 1);
+    assert_true(purge_is_within_budget());
+    run_return(lease_from(1, 2));
+    assert_false(purge_is_within_budget());
+}
+
 /* The same where nothing may stay, and each return purges. */
 static void who_keeps_nothing_passes_by_the_others(void **state)
 {
@@ -414,7 +428,7 @@ UNIT_MAIN(UNIT_TEST(peaks_are_looked_for_without_a_lock), UNIT_TEST(two_arenas_s
           UNIT_TEST(there_are_as_many_as_arenas), UNIT_TEST(a_limit_holds_for_those_to_come),
           UNIT_TEST(who_would_come_is_asked_for_all_together),
           UNIT_TEST(an_opening_is_a_share_of_what_each_has), UNIT_TEST(each_has_a_budget),
-          UNIT_TEST(who_purges_passes_by_the_others),
+          UNIT_TEST(each_may_keep_a_page), UNIT_TEST(who_purges_passes_by_the_others),
           UNIT_TEST(who_keeps_nothing_passes_by_the_others),
           UNIT_TEST(what_is_left_over_serves_others), UNIT_TEST(what_is_left_over_serves_batches),
           UNIT_TEST(a_batch_asks_others_once), UNIT_TEST(whoever_looks_sees_all),

@@ -335,12 +335,12 @@ static void a_crowded_group_is_not_filled_up(void **state)
     start();
     RELAXED_STORE(limits.follows_group, true);
     fake_group(64 * MiB, 64 * MiB - 10 * page_bytes());
-    (void)limits_look();
+    (void)limits_look(0);
     assert_false(reserve_resize(16 * page_bytes()));
     assert_int_equal(reserve.pages, 0);
     fake_group(64 * MiB, 32 * MiB);
     fake_clock_ms(100);
-    (void)limits_look();
+    (void)limits_look(0);
     assert_true(reserve_refill());
 }
 
@@ -354,12 +354,12 @@ static void what_is_missing_may_take_half_of_the_room(void **state)
     (void)lease(6); /* the pages that the group has counted */
     RELAXED_STORE(limits.follows_group, true);
     fake_group(64 * MiB, 64 * MiB - 11 * page_bytes());
-    (void)limits_look();
+    (void)limits_look(0);
     assert_false(reserve_refill());
     assert_int_equal(reserve.pages, 10);
     fake_group(64 * MiB, 64 * MiB - 12 * page_bytes());
     fake_clock_ms(100);
-    (void)limits_look();
+    (void)limits_look(0);
     assert_true(reserve_refill());
     assert_int_equal(reserve.pages, 16);
     check_reserve();

@@ -106,7 +106,7 @@ static void the_reserve_serves_in_the_last_of_a_group(void **state)
     (void)state;
     for (size_t size = 1000; size < 300000; size = size * 17 + 1) {
         follow_group(64 * MiB, 10 * MiB);
-        (void)limits_look();
+        (void)limits_look(0);
         assert_false(reserve_min_set(1 * MiB));
         follow_group(64 * MiB, 63 * MiB);
         for (size_t bytes = 0; bytes < 600000; bytes += size) assert_non_null(prairie_malloc(size));
@@ -119,7 +119,7 @@ static void a_group_that_cannot_be_read_is_what_it_was(void **state)
 {
     (void)state;
     follow_group(64 * MiB, 40 * MiB);
-    (void)limits_look();
+    (void)limits_look(0);
     assert_int_equal(limits.group.limit_bytes, 64 * MiB);
     fake_group_fails(true);
     limits.group_open_bytes = 0;
@@ -140,7 +140,7 @@ static void what_is_not_touched_takes_half_of_the_room(void **state)
     fake_own(0);
     assert_non_null(prairie_malloc(100 * MiB));
     limits.group_known = false;
-    (void)limits_look();
+    (void)limits_look(0);
     assert_in_range(limits_room_bytes(), 29 * MiB, 30 * MiB);
 }
 
@@ -152,7 +152,7 @@ static void a_vast_block_takes_from_the_group(void **state)
     (void)state;
     follow_group(2 * VAST_BYTES_MIN, 0);
     fake_own(SIZE_MAX);
-    (void)limits_look();
+    (void)limits_look(0);
     reads = fake_calls(FAKE_READ_GROUP);
     assert_non_null(prairie_malloc(VAST_BYTES_MIN));
     assert_true(fake_calls(FAKE_READ_GROUP) > reads);
@@ -186,7 +186,7 @@ static uint32_t looked; /* atomic */
 
 static void *look(void *unused)
 {
-    (void)limits_look();
+    (void)limits_look(0);
     __atomic_store_n(&looked, 1, __ATOMIC_RELEASE);
     return unused;
 }
@@ -206,15 +206,81 @@ static void who_looks_meanwhile_waits(void **state)
 {
     (void)state;
     follow_group(64 * MiB, 10 * MiB);
-    (void)limits_look();
+    (void)limits_look(0);
     assert_non_null(prairie_malloc(40 * MiB));
     fake_group(64 * MiB, 50 * MiB);
     fake_on_call(look_meanwhile);
-    (void)limits_look();
+    (void)limits_look(0);
     fake_on_call(NULL);
     assert_int_not_equal(looker, 0);
     assert_int_equal(pthread_join(looker, NULL), 0);
     assert_int_equal(looked, 1);
+}
+
+static size_t looks_for; /* what the other thread is about to take */
+
+static void *look_for_room(void *unused)
+{
+    shortage_look(looks_for);
+    __atomic_store_n(&looked, 1, __ATOMIC_RELEASE);
+    return unused;
+}
+
+static void look_beside(enum fake_call kind)
+{
+    bool waits = looks_for >= 1 * MiB;
+
+    if (kind != FAKE_READ_GROUP || looker != 0) return;
+    assert_int_equal(pthread_create(&looker, NULL, look_for_room, NULL), 0);
+    for (unsigned ms = 0; ms < (waits ? 20 : 5000); ms++) {
+        usleep(1000);
+        if (__atomic_load_n(&looked, __ATOMIC_ACQUIRE)) break;
+    }
+    assert_int_equal(__atomic_load_n(&looked, __ATOMIC_ACQUIRE), !waits);
+}
+
+/* The group is read by the clock, and nobody has taken from it. */
+static void look_beside_who_reads(size_t coming)
+{
+    start_with_reserve();
+    follow_group(64 * MiB, 58 * MiB);
+    (void)limits_look(0);
+    assert_false(page_heaps_are_barred());
+    looks_for = coming;
+    fake_clock_ms(10);
+    fake_on_call(look_beside);
+    (void)limits_look(0);
+    fake_on_call(NULL);
+    assert_int_not_equal(looker, 0);
+    assert_int_equal(pthread_join(looker, NULL), 0);
+}
+
+static void who_has_room_waits_for_no_look(void **state)
+{
+    (void)state;
+    look_beside_who_reads(1000);
+    assert_false(page_heaps_are_barred());
+}
+
+static void who_would_take_the_last_waits(void **state)
+{
+    (void)state;
+    look_beside_who_reads(5 * MiB);
+    assert_true(page_heaps_are_barred());
+}
+
+/* A look bars clean pages once, and not for what can be had when dirty ones have gone. */
+static void a_look_bars_for_what_is_coming(void **state)
+{
+    (void)state;
+    start_with_reserve();
+    follow_group(64 * MiB, 50 * MiB);
+    assert_int_equal(limits_look(1 * MiB), LIMITS_CALM);
+    assert_false(page_heaps_are_barred());
+    assert_int_equal(limits_look(13 * MiB), LIMITS_CALM);
+    assert_true(page_heaps_are_barred());
+    assert_int_equal(limits_look(1 * MiB), LIMITS_CALM);
+    assert_false(page_heaps_are_barred());
 }
 
 /* With a reserve the last of the group is left alone: what is asked for comes from pages it has
@@ -257,7 +323,7 @@ static void idle_pages_are_counted_before_growth(void **state)
     assert_true(page_heaps_free_now(FREE_CLEAN) << space.page_shift >= 64 * MiB);
     fake_group(128 * MiB, 10 * MiB);
     limits.group_known = false;
-    assert_int_equal(limits_look(), LIMITS_CALM);
+    assert_int_equal(limits_look(0), LIMITS_CALM);
     assert_true(limits.group.room_bytes / 2 < 64 * MiB);
     assert_int_equal(limits_look_from(0), LOOK_AT_LEASES);
 }
@@ -313,23 +379,23 @@ static void a_group_is_read_again_by_the_clock_only_when_crowded(void **state)
 
     (void)state;
     follow_group(64 * MiB, 10 * MiB);
-    (void)limits_look();
+    (void)limits_look(0);
     (void)purge_all();
     reads = fake_calls(FAKE_READ_GROUP);
     for (unsigned ms = 0; ms < 1000; ms++) {
         fake_clock_ms(1);
-        (void)limits_look();
+        (void)limits_look(0);
     }
     assert_int_equal(fake_calls(FAKE_READ_GROUP), reads);
     fake_group(64 * MiB, 62 * MiB);
     limits.group_known = false;
-    (void)limits_look();
+    (void)limits_look(0);
     reads = fake_calls(FAKE_READ_GROUP);
-    for (unsigned i = 0; i < 1000; i++) (void)limits_look(); /* all at the same moment */
+    for (unsigned i = 0; i < 1000; i++) (void)limits_look(0); /* all at the same moment */
     assert_int_equal(fake_calls(FAKE_READ_GROUP), reads);
     for (unsigned ms = 0; ms < 1000; ms++) {
         fake_clock_ms(1);
-        (void)limits_look();
+        (void)limits_look(0);
     }
     assert_in_range(fake_calls(FAKE_READ_GROUP) - reads, 100, 250);
 }
@@ -340,7 +406,7 @@ static void what_others_give_back_ends_the_telling(void **state)
 {
     (void)state;
     follow_group(64 * MiB, 62 * MiB);
-    assert_int_equal(limits_look(), LIMITS_NEAR);
+    assert_int_equal(limits_look(0), LIMITS_NEAR);
     assert_false(limits_are_clear());
     fake_group(64 * MiB, 10 * MiB);
     assert_true(limits_are_clear());
@@ -355,13 +421,13 @@ static void what_was_taken_is_no_room_any_more(void **state)
     (void)state;
     assert_int_equal(limits_room_bytes(), SIZE_MAX);
     follow_group(64 * MiB, 10 * MiB);
-    (void)limits_look();
+    (void)limits_look(0);
     assert_int_equal(limits_room_bytes(), 54 * MiB);
     assert_non_null(prairie_malloc(8 * MiB));
     assert_in_range(limits_room_bytes(), 45 * MiB, 46 * MiB);
     fake_own(commit_taken_bytes() - 3 * MiB);
     limits.group_known = false;
-    (void)limits_look();
+    (void)limits_look(0);
     assert_int_equal(limits_room_bytes(), 51 * MiB);
 }
 
@@ -378,7 +444,7 @@ static void a_group_is_crowded_from_a_line_on(void **state)
 {
     (void)state;
     follow_group(64 * MiB, 10 * MiB);
-    (void)limits_look();
+    (void)limits_look(0);
     expect_crowded_below(16 * MiB, 2 * MiB);
     expect_crowded_below(64 * MiB, 8 * MiB);
     expect_crowded_below(512 * MiB, 32 * MiB);
@@ -389,7 +455,7 @@ static void look_with_room(size_t room)
 {
     fake_group(1 * GiB, 1 * GiB - room);
     limits.group_known = false;
-    (void)limits_look();
+    (void)limits_look(0);
 }
 
 /* Each first touch of a huge page takes 2 MiB. Once they are barred there must be twice the
@@ -413,7 +479,7 @@ static void a_group_with_little_room_has_no_huge_pages(void **state)
     assert_false(huge.barred);
     fake_group(SIZE_MAX, 0);
     limits.group_known = false;
-    (void)limits_look();
+    (void)limits_look(0);
     assert_false(huge.barred);
     prairie_check_all();
 }
@@ -496,8 +562,8 @@ static void a_tenth_of_the_time_is_a_stall(void **state)
     assert_false(stalled_for(STALL_LOOK_MS, STALL_LOOK_MS * 100 - 1));
     assert_true(stalled_for(STALL_LOOK_MS, STALL_LOOK_MS * 100));
     assert_true(stalled_for(STALL_LOOK_MS, 0)); /* until it is told */
-    assert_int_equal(limits_look(), LIMITS_STALLED);
-    assert_int_equal(limits_look(), LIMITS_CALM);
+    assert_int_equal(limits_look(0), LIMITS_STALLED);
+    assert_int_equal(limits_look(0), LIMITS_CALM);
     assert_false(stalled_for(STALL_LOOK_MS - 1, 1000000));
     assert_true(stalled_for(1, 0));
 }
@@ -582,7 +648,7 @@ static void a_group_that_is_followed_no_more_is_no_limit(void **state)
 {
     (void)state;
     follow_group(64 * MiB, 40 * MiB);
-    (void)limits_look();
+    (void)limits_look(0);
     assert_in_range(limits_room_bytes(), 1, 24 * MiB);
     assert_true(RELAXED_LOAD(huge.barred));
     limits_follow_group(false);
@@ -598,7 +664,9 @@ UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told), UNIT_TEST(a_group_that_counts_agai
           UNIT_TEST(a_group_that_cannot_be_read_is_what_it_was),
           UNIT_TEST(what_is_not_touched_takes_half_of_the_room),
           UNIT_TEST(a_vast_block_takes_from_the_group), UNIT_TEST(a_group_may_be_left_to_itself),
-          UNIT_TEST(who_looks_meanwhile_waits), UNIT_TEST(the_last_of_a_group_is_not_taken),
+          UNIT_TEST(who_looks_meanwhile_waits), UNIT_TEST(who_has_room_waits_for_no_look),
+          UNIT_TEST(who_would_take_the_last_waits), UNIT_TEST(a_look_bars_for_what_is_coming),
+          UNIT_TEST(the_last_of_a_group_is_not_taken),
           UNIT_TEST(idle_pages_are_counted_before_growth),
           UNIT_TEST(idle_pages_cost_who_leases_none_nothing),
           UNIT_TEST(without_a_reserve_a_full_group_is_the_kernels_business),

@@ -256,10 +256,10 @@ static void the_hard_limit_closes_no_pages(void **state)
     assert_int_equal(fake_calls(FAKE_CLOSE), 0);
 }
 
-/* Nor are those that lie before or behind an aligned block. */
+/* Nor are those that lie before or behind an aligned block, nor what opens for their records. */
 static void the_hard_limit_does_not_count_what_alignment_leaves(void **state)
 {
-    size_t align = BY_WORD(64 * MiB, 8 * MiB), used;
+    size_t align = BY_WORD(64 * MiB, 8 * MiB), wider = BY_WORD(GiB, 16 * MiB), used;
     char *block;
 
     (void)state;
@@ -270,6 +270,7 @@ static void the_hard_limit_does_not_count_what_alignment_leaves(void **state)
     assert_non_null(block);
     assert_in_range(commit_taken_bytes() - used, 1 * MiB, 1 * MiB + 64 * KiB);
     assert_null(prairie_aligned_alloc(align, 3 * MiB / 2));
+    assert_non_null(prairie_aligned_alloc(wider, 100000));
     memset(block, 1, 1 * MiB);
     prairie_free(block);
     prairie_check_all();

@@ -295,6 +295,21 @@ static void the_first_call_may_be_any(void **state)
     assert_false(reserve_cb_register(hear, NULL));
 }
 
+/* Who could be called is told all the same. */
+static void no_function_is_no_listener(void **state)
+{
+    (void)state;
+    start_with_reserve();
+    assert_true(reserve_cb_register(NULL, called("n")));
+    assert_false(notify_has_listeners());
+    add(hear, "a");
+    exhaust();
+    assert_non_null(prairie_malloc(5000));
+    assert_string_equal(told.conditions, "L");
+    assert_false(notify_runs_here());
+    assert_true(reserve_cb_unregister(NULL, called("n")));
+}
+
 static void statistics_tell(void **state)
 {
     struct prairie_stats stats = { .struct_bytes = sizeof stats };
@@ -342,4 +357,5 @@ UNIT_MAIN(UNIT_TEST(an_unaware_program_is_refused), UNIT_TEST(every_door_is_serv
           UNIT_TEST(the_first_listener_brings_a_reserve), UNIT_TEST(who_wants_none_gets_none),
           UNIT_TEST(options_make_a_reserve), UNIT_TEST(what_was_set_before_options_stays),
           UNIT_TEST(a_child_has_a_reserve_of_its_own), UNIT_TEST(the_first_call_may_be_any),
-          UNIT_TEST(statistics_tell), UNIT_TEST(stalls_are_looked_for_while_somebody_listens))
+          UNIT_TEST(no_function_is_no_listener), UNIT_TEST(statistics_tell),
+          UNIT_TEST(stalls_are_looked_for_while_somebody_listens))

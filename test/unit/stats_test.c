@@ -165,6 +165,14 @@ static void each_snapshot_has_the_next_number(void **state)
     for (uint64_t epoch = 1; epoch <= 3; epoch++) assert_int_equal(next_epoch(), epoch);
 }
 
+static size_t pages_with_records(void)
+{
+    size_t pages = 0;
+
+    for (unsigned i = 0; i < page_heap_count(); i++) pages += page_heap_taken_most(&page_heap[i]);
+    return pages;
+}
+
 static void metadata_is_records_and_maps(void **state)
 {
     size_t page_bytes_each = sizeof(struct page) + 1;
@@ -172,7 +180,30 @@ static void metadata_is_records_and_maps(void **state)
     (void)state;
     expect_one_metadata();
     assert_int_equal(read_stats().metadata,
-                     commit.record_bytes + (space.open_bytes >> 12) * page_bytes_each);
+                     commit.record_bytes + pages_with_records() * page_bytes_each);
+}
+
+/* Between blocks with a wide alignment; but what was used once has its records there. */
+static void records_that_nobody_used_are_no_metadata(void **state)
+{
+    size_t align = min_size(64 * MiB, VAST_BYTES_MIN / 4), before, most;
+    void *block;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    before = read_stats().metadata;
+    assert_non_null(prairie_aligned_alloc(align, 100000));
+    assert_true(space.open_bytes >= align);
+    assert_in_range(read_stats().metadata, before, before + 8 * KiB);
+    block = prairie_malloc(8 * MiB);
+    most = read_stats().metadata;
+    assert_true(most >= before + pages_for(8 * MiB) * sizeof(struct page));
+    prairie_free(block);
+    (void)prairie_purge();
+    assert_in_range(read_stats().metadata, most - 8 * KiB, most);
+    block = prairie_malloc(4 * MiB);
+    assert_in_range(read_stats().metadata, most - 8 * KiB, most + 8 * KiB);
+    prairie_free(block);
 }
 
 static void a_class_map_that_is_not_there_counts_nothing(void **state)
@@ -182,7 +213,7 @@ static void a_class_map_that_is_not_there_counts_nothing(void **state)
     expect_one_metadata();
     assert_int_equal(class_map.mask, 0);
     assert_int_equal(read_stats().metadata,
-                     commit.record_bytes + (space.open_bytes >> 12) * sizeof(struct page));
+                     commit.record_bytes + pages_with_records() * sizeof(struct page));
 }
 
 static void events_are_counted(void **state)
@@ -510,6 +541,7 @@ UNIT_MAIN(UNIT_TEST(a_reserve_is_resident_and_nobody_took_it),
           UNIT_TEST(what_the_program_holds_is_counted_exactly),
           UNIT_TEST(cached_blocks_are_those_that_were_freed),
           UNIT_TEST(each_snapshot_has_the_next_number), UNIT_TEST(metadata_is_records_and_maps),
+          UNIT_TEST(records_that_nobody_used_are_no_metadata),
           UNIT_TEST(a_class_map_that_is_not_there_counts_nothing), UNIT_TEST(events_are_counted),
           UNIT_TEST(threads_are_counted_with_what_they_hold), UNIT_TEST(asking_while_others_go_on),
           UNIT_TEST(what_was_taken_never_becomes_less), UNIT_TEST(every_number_has_its_line),

@@ -67,7 +67,11 @@ const METRICS: &[(&str, &str, Source)] = &[
         "Times that threads changed arenas, for theirs was busy.",
         Counter(|f| f.arena_hops),
     ),
-    ("helper_looks", "Times the helper looked for what to give back.", Counter(|f| f.helper_looks)),
+    (
+        "helper_looks",
+        "Looks of the background thread for what to give back.",
+        Counter(|f| f.helper_looks),
+    ),
     ("uptime_seconds", "Since the library was loaded.", Gauge(|f| f.uptime_seconds)),
     ("lock_taken", "Locks taken, of these kinds.", LockCounter(|l| l.taken)),
     ("lock_contended", "Of these, found held.", LockCounter(|l| l.contended)),
