@@ -23,8 +23,9 @@ static struct {
 } waiting;               /* under threads_lock: drained ones */
 unsigned forks_to_child;
 
-/* As many pages of drained caches are worth a look. */
-enum { WAITING_PER_LOOK = 64 };
+/* So many drained caches stay, for threads of which one begins when another one has ended; and so
+ * many are worth a look. */
+enum { WAITING_KEPT = 8, WAITING_PER_LOOK = 64 };
 
 const void *cache_list_address(void) { return &first_cache; }
 
@@ -246,15 +247,16 @@ static COLD bool give_each(unsigned most)
 }
 
 /* As of a moment ago. */
-static READS_UNLOCKED bool none_waits(void) { return waiting.count == 0; }
+static READS_UNLOCKED bool few_wait(void) { return waiting.count <= WAITING_KEPT; }
 
 bool cache_list_give_unneeded(enum clear_what what)
 {
-    unsigned count;
+    unsigned beyond, count;
 
-    if (none_waits()) return false;
+    if (few_wait()) return false;
     lock_take(&threads_lock);
-    count = what == CLEAR_ALL ? waiting.count : waiting.low;
+    beyond = waiting.count > WAITING_KEPT ? waiting.count - WAITING_KEPT : 0;
+    count = what == CLEAR_ALL || waiting.low > beyond ? beyond : waiting.low;
     waiting.low = waiting.count - count;
     lock_give(&threads_lock);
     return count > 0 && give_each(count);

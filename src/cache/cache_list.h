@@ -42,8 +42,9 @@ void cache_list_leave(struct cache *cache, unsigned forks);
 /* Drains those that abandoned_take_to_drain names, and gives those back that are drained and in no
  * list. False: there were none to drain. */
 bool cache_list_drain_abandoned(enum clear_what what);
-/* The latter alone. CLEAR_UNNEEDED: as many as no thread came down to since the last time. Their
- * pages go to the kernel. No lock is waited for under another. False: there were none. */
+/* The latter alone, but for a few. CLEAR_UNNEEDED: as many as no thread came down to since the last
+ * time. Their pages go to the kernel. No lock is waited for under another. False: there were none.
+ */
 bool cache_list_give_unneeded(enum clear_what what);
 /* Drains one that was taken from its thread. Under threads_lock, which is given meanwhile. Returns
  * the next one in the list. */

@@ -7,7 +7,7 @@
 #include "space/commit.h"
 #include "threads.h"
 
-enum { SIZE = 48, CROWD = 100 };
+enum { SIZE = 48, CROWD = 100, KEPT = 8 };
 
 static pthread_barrier_t together;
 
@@ -61,21 +61,48 @@ static void what_no_thread_needs_goes_to_the_kernel(void **state)
     /* one of the pages names the others */
     assert_int_equal(fake_purged_bytes() - purged, pages_of(CROWD - CROWD / 4 - 1));
     assert_true(cache_list_give_unneeded(CLEAR_UNNEEDED));
-    assert_int_equal(commit.record_bytes, records - pages_of(CROWD));
+    assert_int_equal(commit.record_bytes, records - pages_of(CROWD - KEPT));
     assert_false(cache_list_give_unneeded(CLEAR_UNNEEDED));
-    assert_int_equal(fake_purged_bytes() - purged, pages_of(CROWD - 1));
+    assert_int_equal(fake_purged_bytes() - purged, pages_of(CROWD - KEPT - 1));
     crowd(CROWD);
     assert_int_equal(commit.record_bytes, records);
     prairie_check_all();
 }
 
-static void all_go_when_memory_is_wanted(void **state)
+static void all_but_few_go_when_memory_is_wanted(void **state)
 {
     size_t records = start_with_crowd();
 
     (void)state;
     (void)arenas_clear(CLEAR_ALL);
-    assert_int_equal(commit.record_bytes, records - pages_of(CROWD));
+    assert_int_equal(commit.record_bytes, records - pages_of(CROWD - KEPT));
+}
+
+static void *fill_and_end(void *cache)
+{
+    prairie_free(prairie_malloc(SIZE));
+    thread_bind(arenas[0]);
+    *(struct cache **)cache = thread_front()->cache;
+    return NULL;
+}
+
+static void threads_one_after_another_have_the_same_one(void **state)
+{
+    struct cache *first, *later;
+    uint64_t purged;
+
+    (void)state;
+    fake_cores(1);
+    prairie_free(prairie_malloc(SIZE));
+    run_thread(fill_and_end, &first);
+    purged = fake_purged_bytes();
+    for (unsigned i = 0; i < 3; i++) {
+        (void)arenas_clear(CLEAR_ALL);
+        (void)arenas_clear(CLEAR_UNNEEDED);
+        run_thread(fill_and_end, &later);
+        assert_ptr_equal(later, first);
+    }
+    assert_int_equal(fake_purged_bytes(), purged);
 }
 
 /* Two looks are all that it takes after the last thread but one has ended. */
@@ -86,7 +113,7 @@ static void the_helper_of_one_thread_gives_them_back(void **state)
     (void)state;
     if (!fake_thread_waits()) assert_true(inside_want_background());
     assert_true(fake_thread_run());
-    assert_int_equal(commit.record_bytes, records - pages_of(CROWD));
+    assert_int_equal(commit.record_bytes, records - pages_of(CROWD - KEPT));
 }
 
 static void a_crowd_that_ends_asks_for_a_look(void **state)
@@ -139,7 +166,8 @@ static void caches_of_a_hardened_process_go(void **state)
 }
 
 UNIT_MAIN(UNIT_TEST(what_no_thread_needs_goes_to_the_kernel),
-          UNIT_TEST(all_go_when_memory_is_wanted),
+          UNIT_TEST(all_but_few_go_when_memory_is_wanted),
+          UNIT_TEST(threads_one_after_another_have_the_same_one),
           UNIT_TEST(the_helper_of_one_thread_gives_them_back),
           UNIT_TEST(a_crowd_that_ends_asks_for_a_look), UNIT_TEST(caches_of_a_sampled_process_stay),
           UNIT_TEST(caches_of_a_hardened_process_go))
