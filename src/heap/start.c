@@ -188,6 +188,17 @@ static bool start_once(void)
     return true;
 }
 
+/* Where our frames were, return addresses into our code are left on the stack. Frames of the program
+ * with room between their words keep them, and who looks whether the first thread sleeps in one of
+ * ours (os_nap_lasts) would always believe so. */
+static NOINLINE void wipe_frames(void)
+{
+    char frames[2 * KiB];
+
+    __builtin_memset(frames, 0, sizeof frames);
+    __asm__ volatile("" ::"r"(frames) : "memory");
+}
+
 bool heap_start(void)
 {
     bool ready;
@@ -196,6 +207,7 @@ bool heap_start(void)
     lock_take(&life.lock);
     ready = start_once();
     lock_give(&life.lock);
+    wipe_frames();
     return ready;
 }
 

@@ -49,9 +49,13 @@ static void lane_steps(struct lane *lane, unsigned count)
     }
 }
 
+static pthread_barrier_t worked;
+
+/* None ends before all have begun: each has an arena to choose. */
 static void *work(void *lane)
 {
     lane_steps(lane, STEPS);
+    pthread_barrier_wait(&worked);
     return NULL;
 }
 
@@ -59,10 +63,12 @@ static void live_with_others(void)
 {
     pthread_t thread[LANES];
 
+    if (pthread_barrier_init(&worked, NULL, LANES - 1) != 0) violation("no barrier");
     for (unsigned i = 1; i < LANES; i++)
         if (pthread_create(&thread[i], NULL, work, &lanes[i]) != 0) violation("no thread");
     lane_steps(&lanes[0], STEPS);
     for (unsigned i = 1; i < LANES; i++) pthread_join(thread[i], NULL);
+    pthread_barrier_destroy(&worked);
 }
 
 static void live_in_child(void)

@@ -173,6 +173,11 @@ mod tests {
         fs::copy("/bin/sleep", &program).unwrap();
         let mut sleep = Command::new(&program).arg("60").spawn().unwrap();
         let pid = sleep.id() as Pid;
+        // Until it is that program it has the name of this one.
+        let name = format!("/proc/{pid}/comm");
+        while !fs::read(&name).unwrap().starts_with(b"a") {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
         let text = of_reading(pid, &io::Error::from_raw_os_error(libc::EPERM)).to_string();
         sleep.kill().unwrap();
         sleep.wait().unwrap();
