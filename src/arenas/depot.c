@@ -173,18 +173,11 @@ void **depot_take_full(struct arena *arena, unsigned class_index, void **empty)
     return full;
 }
 
-unsigned depot_take_some(struct arena *arena, unsigned class_index, void **slots, unsigned wanted)
+/* Up to `wanted` of the opened magazine's blocks, into the slots above `slots`. How many. */
+static unsigned take_opened(struct depot *depot, void **slots, unsigned wanted)
 {
-    struct depot *depot = &arena->bin[class_index].depot;
-    unsigned count;
+    unsigned count = (unsigned)min_size(wanted, depot->opened_count);
 
-    check(lock_is_mine(&arena->lock));
-    if (depot->opened == NULL) {
-        depot->opened = take_ready(arena, class_index);
-        if (depot->opened == NULL) return 0;
-        depot->opened_count = magazine_capacity(class_index);
-    }
-    count = wanted < depot->opened_count ? wanted : depot->opened_count;
     depot->opened_count -= count;
     __builtin_memcpy(slots + 1, depot->opened + 1 + depot->opened_count, count * sizeof *slots);
     if (depot->opened_count == 0) {
@@ -194,6 +187,21 @@ unsigned depot_take_some(struct arena *arena, unsigned class_index, void **slots
     return count;
 }
 
+unsigned depot_take_some(struct arena *arena, unsigned class_index, void **slots, unsigned wanted)
+{
+    struct depot *depot = &arena->bin[class_index].depot;
+
+    check(lock_is_mine(&arena->lock));
+    if (depot->opened == NULL) {
+        depot->opened = take_ready(arena, class_index);
+        if (depot->opened == NULL) return 0;
+        depot->opened_count = magazine_capacity(class_index);
+    }
+    return take_opened(depot, slots, wanted);
+}
+
+/* Blocks of other arenas stay, and what is left of the opened magazine goes to them: each full one
+ * is full. */
 static void drain_oldest(struct arena *arena, unsigned class_index)
 {
     struct depot *depot = &arena->bin[class_index].depot;
@@ -202,17 +210,16 @@ static void drain_oldest(struct arena *arena, unsigned class_index)
 
     if (oldest == NULL) return;
     others = arena_drain(arena, class_index, oldest + 1, capacity);
+    if (others != 0 && depot->opened != NULL)
+        others += take_opened(depot, oldest + others, capacity - others);
     if (others == 0) {
         put_empty(depot, oldest);
-        return;
-    }
-    if (depot->opened == NULL) {
+    } else if (others == capacity) {
+        append_full(depot, oldest); /* as the first one it would be drained again next, in vain */
+    } else {
         depot->opened = oldest;
         depot->opened_count = others;
-        return;
     }
-    while (others < capacity) oldest[++others] = NULL; /* M3 */
-    append_full(depot, oldest); /* as the first one it would be drained again next, in vain */
 }
 
 /* What is not wanted leaves oldest first: the young blocks are the warm ones, and a block that was

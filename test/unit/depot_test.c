@@ -278,8 +278,8 @@ static void **magazine_with(unsigned others)
 
     for (unsigned i = 0; i < others; i++) {
         fill_all(1, test_class(), slots, 1);
-        assert_int_equal(drain(0, test_class(), &mixed[1 + 2 * i], 1), 0);
-        mixed[1 + 2 * i] = slots[1];
+        assert_int_equal(drain(0, test_class(), &mixed[capacity() - i], 1), 0);
+        mixed[capacity() - i] = slots[1];
     }
     return mixed;
 }
@@ -319,31 +319,51 @@ static void what_holds_sparse_slabs_open_goes_back(void **state)
     assert_int_equal(depot_of(0)->empty.count, 1);
 }
 
-/* What is another arena's is in the opened magazine then, or before NULLs where there is one. */
-static void what_others_slabs_have_stays(void **state)
+/* What is another arena's is in the opened magazine then, and in full ones, which have no gaps. */
+static void expect_what_others_have_stays(unsigned others)
 {
-    unsigned others = capacity() / 3;
-    void **mixed[2], **last, *slots[SLOTS_MAX];
+    enum { MIXED = 2 };
+    void **last, *slots[SLOTS_MAX];
 
-    (void)state;
     start_arenas(2);
-    for (unsigned i = 0; i < 2; i++) mixed[i] = magazine_with(others);
+    for (unsigned i = 0; i < MIXED; i++)
+        meta_give(bring(0, magazine_with(others)), magazine_bytes(capacity()));
     last = full_magazine(0);
-    for (unsigned i = 0; i < 2; i++) meta_give(bring(0, mixed[i]), magazine_bytes(capacity()));
     make_sparse();
-    assert_null(bring(0, last));
-    assert_int_equal(depot_of(0)->full.count, 1);
-    assert_int_equal(depot_of(0)->empty.count, 0);
-    assert_ptr_equal(depot_of(0)->opened, mixed[0]);
-    assert_int_equal(depot_of(0)->opened_count, others);
-    assert_null(bring(0, last));
-    assert_int_equal(depot_of(0)->full.count, 1);
-    assert_int_equal(depot_of(0)->opened_count, others);
-    assert_int_equal(fetch_some(0, slots, capacity()), others);
-    expect_blocks_of_the_second_arena(slots, others);
-    assert_ptr_equal(fetch(0, empty_magazine()), mixed[1]);
-    expect_blocks_of_the_second_arena(mixed[1], others);
-    for (unsigned i = others + 1; i <= capacity(); i++) assert_null(mixed[1][i]);
+    for (unsigned drained = 1; drained <= MIXED; drained++) {
+        unsigned stay = drained * others, whole = stay / capacity();
+
+        assert_null(bring(0, last));
+        assert_int_equal(depot_of(0)->full.count, MIXED - drained + whole);
+        assert_int_equal(depot_of(0)->opened_count, stay % capacity());
+        assert_int_equal(depot_of(0)->opened == NULL, stay % capacity() == 0);
+        assert_int_equal(depot_of(0)->empty.count, drained - whole - (depot_of(0)->opened != NULL));
+        check_arenas();
+    }
+    for (unsigned got, rest = MIXED * others; rest > 0; rest -= got) {
+        got = fetch_some(0, slots, capacity());
+        assert_in_range(got, 1, rest);
+        expect_blocks_of_the_second_arena(slots, got);
+    }
+    assert_int_equal(fetch_some(0, slots, 1), 0);
+}
+
+static void a_few_blocks_of_another_arena_stay(void **state)
+{
+    (void)state;
+    expect_what_others_have_stays(capacity() / 3);
+}
+
+static void half_a_magazine_of_another_arena_stays(void **state)
+{
+    (void)state;
+    expect_what_others_have_stays((capacity() + 1) / 2);
+}
+
+static void most_of_a_magazine_of_another_arena_stays(void **state)
+{
+    (void)state;
+    expect_what_others_have_stays(capacity() - 1);
 }
 
 /* ---- small magazines ---- */
@@ -455,7 +475,9 @@ UNIT_MAIN(UNIT_TEST(magazines_are_bounded_in_blocks_and_bytes),
           UNIT_TEST(a_swing_is_wide_before_it_ends), UNIT_TEST(takes_from_slabs_end_a_swing),
           UNIT_TEST(scattered_blocks_stay_in_the_depot),
           UNIT_TEST(what_holds_sparse_slabs_open_goes_back),
-          UNIT_TEST(what_others_slabs_have_stays),
+          UNIT_TEST(a_few_blocks_of_another_arena_stay),
+          UNIT_TEST(half_a_magazine_of_another_arena_stays),
+          UNIT_TEST(most_of_a_magazine_of_another_arena_stays),
           UNIT_TEST(small_magazines_are_filled_from_an_opened_one),
           UNIT_TEST(slabs_are_sparse_from_a_bound_on), UNIT_TEST(order_is_told_by_the_steps),
           UNIT_TEST(broken_invariants_are_found), UNIT_TEST(calls_without_the_lock_abort))
