@@ -11,7 +11,7 @@
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 
-enum { INTERRUPTIONS_MAX = 100, READER_WAITS_MAX = 1000 };
+enum { INTERRUPTIONS_MAX = 100 };
 
 static long open_file(const char *path, int flags)
 {
@@ -47,18 +47,6 @@ static bool is_interrupted(long result, unsigned *interruptions)
     return result == -EINTR && ++*interruptions < INTERRUPTIONS_MAX;
 }
 
-static bool nobody_reads; /* atomic: since something was written last, a wait was in vain */
-
-/* Where the kernel does not wait for who reads (O_NONBLOCK on a pipe or a terminal), which is not
- * ours to change, we do, as long as something is read every second. */
-static bool is_waited_for(long result, unsigned *waits)
-{
-    if (result != -EAGAIN || RELAXED_LOAD(nobody_reads)) return false;
-    if (++*waits >= READER_WAITS_MAX) RELAXED_STORE(nobody_reads, true);
-    else os_pause(1);
-    return *waits < READER_WAITS_MAX;
-}
-
 long linux_write(int file, const void *bytes, size_t count)
 {
     const char *at = bytes;
@@ -67,13 +55,14 @@ long linux_write(int file, const void *bytes, size_t count)
     while (count > 0) {
         long written = kernel(SYS_write, file, (long)at, (long)count);
 
-        if (is_interrupted(written, &interruptions) || is_waited_for(written, &waits)) continue;
+        if (is_interrupted(written, &interruptions)) continue;
+        if (written == -EAGAIN && os_reader_wait(&waits)) continue;
         if (failed(written)) return written;
         if (written == 0) return -EIO;
         at += written;
         count -= (size_t)written;
         waits = 0;
-        if (RELAXED_LOAD(nobody_reads)) RELAXED_STORE(nobody_reads, false);
+        os_reader_reads();
     }
     return 0;
 }

@@ -210,6 +210,12 @@ INLINE void os_pause(uint64_t duration_ms)
 
     os_sleep(&nobody_wakes, 0, duration_ms);
 }
+/* Where the kernel does not wait for who reads what is written (O_NONBLOCK on a pipe or a terminal),
+ * which is not ours to change, we do, as long as something is read every second. `waits` is how many
+ * waits there were since something was; false: no more. */
+bool os_reader_wait(unsigned *waits);
+/* Something was written. */
+void os_reader_reads(void);
 /* While functions of the program or of its C library run inside of ours: the thread cannot be
  * cancelled, and what they leave in errno is not seen. Ends where it began. */
 struct os_interlude {

@@ -6,6 +6,23 @@
 #include <errno.h>
 #include <pthread.h>
 
+enum { READER_WAITS_MAX = 1000 };
+
+static bool nobody_reads; /* atomic: since something was written last, a wait was in vain */
+
+bool os_reader_wait(unsigned *waits)
+{
+    if (RELAXED_LOAD(nobody_reads)) return false;
+    if (++*waits >= READER_WAITS_MAX) RELAXED_STORE(nobody_reads, true);
+    else os_pause(1);
+    return *waits < READER_WAITS_MAX;
+}
+
+void os_reader_reads(void)
+{
+    if (RELAXED_LOAD(nobody_reads)) RELAXED_STORE(nobody_reads, false);
+}
+
 struct os_interlude os_interlude_begins(void)
 {
     struct os_interlude before = { errno, PTHREAD_CANCEL_ENABLE };

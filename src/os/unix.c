@@ -21,9 +21,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Signals may come in between, but not for ever; and who reads is waited for where the kernel does
- * not wait (O_NONBLOCK), as long as something is read every second. */
-enum { INTERRUPTIONS_MAX = 100, READER_WAITS_MAX = 1000 };
+/* Signals may come in between, but not for ever. */
+enum { INTERRUPTIONS_MAX = 100 };
 /* Where a copy of the standard error is kept: where no program looks; with less room, where few
  * do. */
 enum { COPY_FROM = 100, COPY_FROM_LOW = 10 };
@@ -225,16 +224,6 @@ void os_file_close(int file)
     os_interlude_ends(before);
 }
 
-static bool nobody_reads; /* atomic: since something was written last, a wait was in vain */
-
-static bool is_waited_for(unsigned *waits)
-{
-    if (RELAXED_LOAD(nobody_reads)) return false;
-    if (++*waits >= READER_WAITS_MAX) RELAXED_STORE(nobody_reads, true);
-    else os_pause(1);
-    return *waits < READER_WAITS_MAX;
-}
-
 bool os_file_write(int file, const void *bytes, size_t count)
 {
     struct os_interlude before = os_interlude_begins();
@@ -245,12 +234,12 @@ bool os_file_write(int file, const void *bytes, size_t count)
         ssize_t written = write(file, at, count);
 
         if (written < 0 && errno == EINTR && ++interruptions < INTERRUPTIONS_MAX) continue;
-        if (written < 0 && errno == EAGAIN && is_waited_for(&waits)) continue;
+        if (written < 0 && errno == EAGAIN && os_reader_wait(&waits)) continue;
         if (written <= 0) break;
         at += written;
         count -= (size_t)written;
         waits = 0;
-        RELAXED_STORE(nobody_reads, false);
+        os_reader_reads();
     }
     os_interlude_ends(before);
     return count == 0;

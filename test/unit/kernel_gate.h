@@ -2,7 +2,7 @@
  * as one that is older, short of memory, interrupted, or that forbids them. */
 /* SPDX-License-Identifier: MIT */
 /*
- * Before anything else: it includes linux.c, linux_files.c and linux_text.c themselves.
+ * Before anything else: it includes linux.c, linux_files.c, linux_text.c and posix.c themselves.
  */
 #ifndef PRAIRIE_TEST_KERNEL_GATE_H
 #define PRAIRIE_TEST_KERNEL_GATE_H
@@ -20,6 +20,7 @@ static int core_of_thread(void);
 #define getauxval(what) told_at_start(what)
 #define sched_getcpu core_of_thread
 #include "os/linux.c"
+#include "os/posix.c"
 #include "os/no_owner.c"
 #include "os/step.c"
 #include "os/linux_files.c"
