@@ -202,20 +202,21 @@ static bool may_stay_large(const void *block, size_t size, unsigned flags)
 {
     size_t align = flags_align(flags);
 
-    return class_of_aligned(max_size(size, 1), align) == 0 && align <= os_page_bytes()
-        && is_aligned((uintptr_t)block, align) && (flags & FLAG_ARENA) == 0 && is_large(block)
+    return class_of_aligned(max_size(size, 1), align) == 0 && is_aligned((uintptr_t)block, align)
+        && (flags & FLAG_ARENA) == 0 && is_large(block)
         && large_bytes_for(page_at(block), size) == large_bytes_of(size);
 }
 
-/* A block that is aligned to more than a line by chance keeps that only where it is: it is resized
- * in place, or moved to one that is aligned by request. From REMAP_BYTES_MIN on all that move begin
- * with a page. */
+/* A block keeps an alignment to more than a line for sure only where it is: it is resized in place,
+ * or moved to one that is aligned by request. From REMAP_BYTES_MIN on all that move begin with a
+ * page, which is enough for what is aligned to no more. */
 static void *resize_or_move(void *block, size_t old_bytes, size_t size, unsigned flags,
                             const void *frame)
 {
+    size_t align = flags_align(flags), kept = size < REMAP_BYTES_MIN ? LINE_BYTES : page_bytes();
     void *resized;
 
-    if (flags_align(flags) > LINE_BYTES && size < REMAP_BYTES_MIN) {
+    if (align > kept) {
         if (resize_in_place(block, size, size, frame) == large_bytes_of(size)) return block;
         return move_flagged(block, old_bytes, size, flags, frame);
     }
