@@ -13,6 +13,7 @@
 #include "placed.h"
 #include "sampled.h"
 
+#include "../arenas/manual.h"
 #include "../cache/explicit_cache.h"
 #include "../guard/guarded.h"
 #include "../os/os.h"
@@ -196,26 +197,39 @@ static bool is_large(const void *block)
         || (kind == POINTER_SAMPLED && sampled_bytes(page) > SMALL_BYTES_MAX);
 }
 
+/* Is a large block where the flags want it? Those of automatic arenas without hooks are of none. */
+static bool is_of_arena(const void *block, unsigned flags)
+{
+    const struct page *record = page_record(page_at(block));
+    struct arena *named;
+
+    if (likely((flags & FLAG_ARENA) == 0)) return true;
+    named = placed_arena(flags_arena(flags));
+    return named != NULL && manual_arena_of_page(record) == arena_if_counts_large(named);
+}
+
 /* Large to large, with nothing asked for that would make another place better, and as long as
  * nallocx tells where it is not hardened. */
 static bool may_stay_large(const void *block, size_t size, unsigned flags)
 {
     size_t align = flags_align(flags);
 
-    return class_of_aligned(max_size(size, 1), align) == 0 && align <= os_page_bytes()
-        && is_aligned((uintptr_t)block, align) && (flags & FLAG_ARENA) == 0 && is_large(block)
+    return class_of_aligned(max_size(size, 1), align) == 0 && is_aligned((uintptr_t)block, align)
+        && is_large(block) && is_of_arena(block, flags)
         && large_bytes_for(page_at(block), size) == large_bytes_of(size);
 }
 
-/* A block that is aligned to more than a line by chance keeps that only where it is: it is resized
- * in place, or moved to one that is aligned by request. From REMAP_BYTES_MIN on all that move begin
- * with a page. */
+/* A block keeps an alignment to more than a line for sure only where it is: it is resized in place,
+ * or moved to one that is aligned by request. From REMAP_BYTES_MIN on all that move begin with a
+ * page, which is enough for what is aligned to no more. What moves within an arena that the flags name
+ * is asked for with them. */
 static void *resize_or_move(void *block, size_t old_bytes, size_t size, unsigned flags,
                             const void *frame)
 {
+    size_t align = flags_align(flags), kept = size < REMAP_BYTES_MIN ? LINE_BYTES : page_bytes();
     void *resized;
 
-    if (flags_align(flags) > LINE_BYTES && size < REMAP_BYTES_MIN) {
+    if (align > kept || (flags & FLAG_ARENA) != 0) {
         if (resize_in_place(block, size, size, frame) == large_bytes_of(size)) return block;
         return move_flagged(block, old_bytes, size, flags, frame);
     }

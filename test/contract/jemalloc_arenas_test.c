@@ -110,6 +110,36 @@ static void lookup_tells_the_arena(const struct check *check)
     assert_int_equal(call_arena(arena, "destroy"), 0);
 }
 
+/* A large block that is of the arena which the call names is resized where it is; one of another
+ * arena moves. */
+static void resizing_stays_in_the_arena(const struct check *check)
+{
+    void *(*resize)(void *, size_t, int) =
+        (void *(*)(void *, size_t, int))dlsym(RTLD_DEFAULT, "rallocx");
+    unsigned arena[2] = { create_arena(), create_arena() };
+    int flags = MALLOCX_ARENA(arena[0]) | (int)check->other;
+    int automatic = MALLOCX_ARENA(0) | (int)check->other;
+    enum { WHOLE = 2 << 20, HALF = WHOLE / 2 };
+    char *block = take(WHOLE, flags), *moved;
+
+    stamp(block, HALF, 4);
+    assert_ptr_equal(resize(block, HALF, flags), block);
+    assert_ptr_equal(resize(block, WHOLE, flags), block);
+    assert_int_equal(arena_of(block), arena[0]);
+    moved = resize(block, HALF, MALLOCX_ARENA(arena[1]) | (int)check->other);
+    assert_int_equal(arena_of(moved), arena[1]);
+    block = resize(moved, WHOLE, automatic);
+    assert_int_equal(arena_of(block), 0);
+    assert_ptr_equal(resize(block, HALF, automatic), block);
+    moved = resize(block, WHOLE, flags);
+    assert_int_equal(arena_of(moved), arena[0]);
+    errno = SENTINEL;
+    expect_refused(resize(moved, HALF, MALLOCX_ARENA(4093)));
+    assert_true(stamp_holds(moved, HALF, 4));
+    give(moved, flags);
+    for (int i = 0; i < 2; i++) assert_int_equal(call_arena(arena[i], "destroy"), 0);
+}
+
 /* What a reset frees leaves the statistics; other arenas keep theirs. */
 static void reset_frees_everything(const struct check *check)
 {
@@ -398,6 +428,9 @@ int main(void)
               "large blocks are counted with their arena");
     check_add((struct check){ .run = large_calls_are_counted_with_their_arena },
               "large calls are counted with their arena");
+    check_add((struct check){ .run = resizing_stays_in_the_arena }, "rallocx in an arena");
+    check_add((struct check){ .run = resizing_stays_in_the_arena, .other = MALLOCX_TCACHE_NONE },
+              "rallocx in an arena without a cache");
     check_add((struct check){ .run = automatic_arenas_stay }, "automatic arenas stay");
     check_add((struct check){ .run = create_keeps_to_the_protocol }, "protocol of create");
     check_add((struct check){ .run = threads_are_bound }, "thread.arena");

@@ -286,6 +286,24 @@ static void alignment_is_asked_of_xallocx(const struct check *check)
     x.dallocx(block, 0);
 }
 
+/* What is aligned to more than a page, and stays so where it is, is not copied for that: it shrinks
+ * where it is, and grows into what it gave up. */
+static void aligned_blocks_are_resized_in_place(const struct check *check)
+{
+    int flags = MALLOCX_LG_ALIGN((int)check->other);
+    size_t bytes = check->bytes, half = bytes / 2;
+    char *block = x.mallocx(bytes, flags);
+
+    stamp(block, bytes, 6);
+    assert_ptr_equal(x.rallocx(block, half, flags), block);
+    assert_int_equal(x.sallocx(block, flags), half);
+    assert_ptr_equal(x.rallocx(block, bytes, flags | MALLOCX_ZERO), block);
+    assert_int_equal(x.sallocx(block, flags), bytes);
+    assert_true(stamp_holds(block, half, 6));
+    assert_true(is_zero((unsigned char *)block, half, bytes));
+    x.sdallocx(block, bytes, flags);
+}
+
 /* Past the caches a block goes to its slab and comes from there: the lower of two is given out
  * next, whichever was freed last. */
 static void without_a_cache_the_lower_block_comes_back(const struct check *check)
@@ -367,6 +385,12 @@ int main(void)
               "xallocx of large blocks grows and shrinks");
     check_add((struct check){ .run = a_neighbour_is_in_the_way }, "xallocx beside a neighbour");
     check_add((struct check){ .run = alignment_is_asked_of_xallocx }, "xallocx and alignment");
+    for (size_t lg_align = 13; lg_align <= 21; lg_align += 4)
+        for (size_t mib = 1; mib <= 16; mib *= 16)
+            check_add((struct check){ .run = aligned_blocks_are_resized_in_place,
+                                      .bytes = mib * MIB,
+                                      .other = lg_align },
+                      "rallocx in place of %zu MiB, aligned to 2^%zu", mib, lg_align);
     for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++) {
         struct check check = { .bytes = bytes[i] };
         check.run = families_mix;
