@@ -164,16 +164,22 @@ PUBLIC void prairie_sdallocx(void *block, size_t size, int flags)
 
 /* ---- resizing ---- */
 
-/* What a vast block gained must not become resident: only the rest of a page is written. */
-static void zero_from(void *block, size_t from, size_t to)
+/* As with large_clear, what was gained must not become resident when it is much: only parts of pages
+ * are written. The program's memory may not be what a purge makes zero. */
+static void zero_from(char *block, size_t from, size_t to)
 {
-    size_t written = to;
+    char *at = block + from, *end = block + to;
+    char *first_page = (char *)round_up((uintptr_t)at, page_bytes());
+    char *last_page = (char *)round_down((uintptr_t)end, page_bytes());
 
     if (to <= from) return;
-    if (to - from >= CLEAR_BYTES_MAX && page_record(page_at(block))->state == PAGE_VAST)
-        written = round_up(from, page_bytes());
-    __builtin_memset((char *)block + from, 0, written - from);
-    if (written < to) large_clear((char *)block + written, to - written);
+    if (to - from < CLEAR_BYTES_MAX || page_is_hooked(page_at(block))) {
+        __builtin_memset(at, 0, to - from);
+        return;
+    }
+    __builtin_memset(at, 0, (size_t)(first_page - at));
+    (void)large_clear(first_page, (size_t)(last_page - first_page));
+    __builtin_memset(last_page, 0, (size_t)(end - last_page));
 }
 
 static void *move_flagged(void *block, size_t old_bytes, size_t size, unsigned flags,

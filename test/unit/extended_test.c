@@ -256,6 +256,55 @@ static void wrong_sizes_are_found(void **state)
     expect_abort(misuse_of_alignment, "prairie: wrong size in sized delete");
 }
 
+/* However much that is, in place or moved: pages of the program's blocks are cleared by hand up to
+ * CLEAR_BYTES_MAX. The second block begins with its page, the first may begin behind. */
+static void what_is_gained_as_zeros_is_not_touched(void **state)
+{
+    static const size_t sizes[] = { 48, 20000, 128 * KiB };
+    size_t most = 2 * CLEAR_BYTES_MAX + 3 * KiB;
+
+    (void)state;
+    for (unsigned i = 0; i < ARRAY_COUNT(sizes); i++) {
+        char *block = prairie_malloc(most);
+        uint64_t purged;
+        size_t old_bytes, kept;
+
+        memset(block, 0xee, most); /* dirty pages, which the next one may get */
+        prairie_free(block);
+        block = prairie_malloc(sizes[i]);
+        old_bytes = prairie_usable_size(block);
+        memset(block, 1, old_bytes);
+        purged = fake_purged_bytes();
+        block = prairie_rallocx(block, most, MALLOCX_ZERO);
+        kept = round_up(old_bytes, page_bytes()) + page_bytes();
+        assert_true(fake_purged_bytes() >= purged + round_down(most - kept, page_bytes()));
+        assert_true(all_bytes_are(block, 1, old_bytes));
+        assert_true(all_bytes_are(block + old_bytes, 0, prairie_usable_size(block) - old_bytes));
+        prairie_free(block);
+        prairie_check_all();
+    }
+}
+
+static void xallocx_touches_no_zeros(void **state)
+{
+    size_t room = 4 * CLEAR_BYTES_MAX, old_bytes, bytes;
+    char *block = prairie_malloc(room);
+    uint64_t purged;
+
+    (void)state;
+    memset(block, 0xee, room);
+    old_bytes = prairie_xallocx(block, room / 4, 0, 0);
+    assert_int_equal(old_bytes, room / 4);
+    memset(block, 1, old_bytes);
+    purged = fake_purged_bytes();
+    bytes = prairie_xallocx(block, room / 2 + CLEAR_BYTES_MAX, 0, MALLOCX_ZERO);
+    assert_int_equal(bytes, room / 2 + CLEAR_BYTES_MAX);
+    assert_true(fake_purged_bytes() > purged);
+    assert_true(all_bytes_are(block, 1, old_bytes));
+    assert_true(all_bytes_are(block + old_bytes, 0, bytes - old_bytes));
+    prairie_free(block);
+}
+
 UNIT_MAIN(UNIT_TEST(a_table_tells_aligned_classes_up_to_its_end),
           UNIT_TEST(flags_mean_what_the_header_says), UNIT_TEST(refusals_change_nothing),
           UNIT_TEST(the_highest_alignments_are_refused), UNIT_TEST(an_eighth_more_is_still_sparse),
@@ -263,4 +312,5 @@ UNIT_MAIN(UNIT_TEST(a_table_tells_aligned_classes_up_to_its_end),
           UNIT_TEST(the_largest_sizes_are_told_as_none), UNIT_TEST(uncached_blocks_are_not_cached),
           UNIT_TEST(growth_takes_the_least_when_the_most_is_barred),
           UNIT_TEST(page_aligned_blocks_are_resized_where_they_are),
+          UNIT_TEST(what_is_gained_as_zeros_is_not_touched), UNIT_TEST(xallocx_touches_no_zeros),
           UNIT_TEST(wrong_sizes_are_found))

@@ -483,6 +483,29 @@ static void what_bound_caches_held_lets_extents_go(void **state)
     }
 }
 
+/* What a purge would make of the program's memory is not known: all of it is written. */
+static void what_is_gained_as_zeros_is_written(void **state)
+{
+    struct arena *arena = hooked_arena();
+    int flags = MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE;
+    size_t old_bytes = 100 * KiB, most = old_bytes + CLEAR_BYTES_MAX;
+    char *block;
+    uint64_t purged;
+
+    (void)state;
+    memset(seen.next, 0xee, (size_t)(seen.end - seen.next));
+    block = prairie_mallocx(old_bytes, flags);
+    assert_non_null(block);
+    memset(block, 1, old_bytes);
+    purged = fake_purged_bytes();
+    block = prairie_rallocx(block, most, flags | MALLOCX_ZERO);
+    assert_non_null(block);
+    assert_int_equal(fake_purged_bytes(), purged);
+    assert_true(all_bytes_are(block, 1, old_bytes));
+    assert_true(all_bytes_are(block + old_bytes, 0, most - old_bytes));
+    prairie_free(block);
+}
+
 UNIT_MAIN(UNIT_TEST(hooks_take_from_elsewhere), UNIT_TEST(a_hook_binds_its_thread),
           UNIT_TEST(no_hook_switches_the_cache_off), UNIT_TEST(the_end_waits_for_other_threads),
           UNIT_TEST(new_hooks_wait_for_calls_of_the_old_ones),
@@ -490,4 +513,5 @@ UNIT_MAIN(UNIT_TEST(hooks_take_from_elsewhere), UNIT_TEST(a_hook_binds_its_threa
           UNIT_TEST(a_hook_that_sets_hooks_waits_for_nobody),
           UNIT_TEST(a_hook_does_not_wait_for_hooks), UNIT_TEST(an_arena_at_its_end_takes_no_hooks),
           UNIT_TEST(what_caches_give_back_lets_extents_go),
-          UNIT_TEST(what_bound_caches_held_lets_extents_go))
+          UNIT_TEST(what_bound_caches_held_lets_extents_go),
+          UNIT_TEST(what_is_gained_as_zeros_is_written))
