@@ -87,7 +87,8 @@ INLINE bool is_used_state(uint8_t state) { return state == PAGE_USED || state ==
 INLINE void note_dirty(const struct page_heap *heap)
 {
     if (unlikely(heap->free_pages[FREE_DIRTY] > RELAXED_LOAD(heap->trigger_pages)))
-        __atomic_store_n(&page_heaps_past_trigger, true, __ATOMIC_RELEASE);
+        (void)__atomic_fetch_or(&page_heaps_past_trigger, (uint64_t)1 << heap->number,
+                                __ATOMIC_RELEASE);
 }
 
 INLINE void note_dirty_low(struct page_heap *heap)
