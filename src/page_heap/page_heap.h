@@ -229,6 +229,13 @@ INLINE_READS_UNLOCKED uint64_t page_heaps_clean_leased_now(void)
  * trigger_pages, and nobody has looked since; atomic, exchanged. Who looks at one budget reads no
  * other page heap (docs/decisions/0044). */
 extern PRIVATE uint64_t page_heaps_past_trigger;
+/* There are more dirty pages: too many? Under its lock. */
+INLINE void note_dirty(const struct page_heap *heap)
+{
+    if (unlikely(heap->free_pages[FREE_DIRTY] > RELAXED_LOAD(heap->trigger_pages)))
+        (void)__atomic_fetch_or(&page_heaps_past_trigger, (uint64_t)1 << heap->number,
+                                __ATOMIC_RELEASE);
+}
 
 /* From now on, or no longer, only dirty pages are leased: others would have to be paid for
  * (policy/limits.c). */
