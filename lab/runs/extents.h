@@ -173,10 +173,12 @@ INLINE struct tree_run *make_free(struct tree_run *extent, unsigned kind)
         remove_size(previous);
         previous->pages += extent->pages;
         kept_run_drop(extent);
-        add_size(previous);
-        return previous;
+        extent = previous;
+        add_size(extent);
+    } else {
+        add_free(extent);
     }
-    add_free(extent);
+    if (kind == FREE_DIRTY) note_dirty(page_heap);
     return extent;
 }
 

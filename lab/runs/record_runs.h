@@ -69,7 +69,7 @@ __attribute__((destructor)) static void record_end(void)
     lock_give(&record.lock);
 }
 
-static struct run record_lease_for(size_t pages, size_t align_pages, unsigned purpose)
+static struct run record_lease_for(size_t pages, size_t align_pages, uintptr_t purpose)
 {
     struct run run = run_lease_for(pages, align_pages, purpose);
 
@@ -81,6 +81,19 @@ static void record_return(uint32_t page)
 {
     record_event(page, 0);
     run_return(page);
+}
+
+static void record_return_clean(uint32_t page)
+{
+    record_event(page, 0);
+    run_return_clean(page);
+}
+
+/* Under the page heap's lock, which none is taken under here. */
+static void record_return_emptied(uint32_t page)
+{
+    record_event(page, 0);
+    run_return_emptied(page);
 }
 
 static unsigned record_lease_batch(struct page_heap *heap, size_t pages, unsigned wanted,
@@ -112,13 +125,26 @@ static void record_trim(struct page_heap *heap, uint32_t page, size_t pages)
     run_trim(heap, page, pages);
 }
 
-/* What comes after this in the unity file asks the recorder. */
+/* The page heap's own is inline, and would ask past the recorder. */
+static bool record_resize(struct page_heap *heap, uint32_t page, size_t pages)
+{
+    if (pages > page_record(page)->run_pages) return record_extend(heap, page, pages);
+    record_trim(heap, page, pages);
+    return true;
+}
+
+/* What comes after this in the unity file asks the recorder. Runs of extents with hooks
+ * (run_return_remapped) are not recorded: arenas with hooks are not measured here. */
 #define run_lease_for record_lease_for
-#define run_lease record_lease_for
+#define run_lease(pages, align_pages, state) \
+    record_lease_for(pages, align_pages, purpose_of(page_heap, state))
 #define run_return record_return
+#define run_return_clean record_return_clean
+#define run_return_emptied record_return_emptied
 #define run_lease_batch record_lease_batch
 #define run_return_batch record_return_batch
 #define run_extend record_extend
 #define run_trim record_trim
+#define run_resize record_resize
 
 #endif

@@ -14,7 +14,7 @@ _Static_assert(PAGE_HEAPS >= 1 && PAGE_HEAPS <= 64 && (PAGE_HEAPS & (PAGE_HEAPS 
 
 _Alignas(4096) struct page_heap page_heap[PAGE_HEAPS] SPARSE; /* the first one on one page */
 unsigned page_heap_last;
-uint32_t page_heaps_past_trigger;
+uint64_t page_heaps_past_trigger;
 bool page_heaps_barred;
 
 /* While there is no limit. Where purging closes pages, all leases ask. */

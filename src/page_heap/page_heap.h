@@ -67,7 +67,7 @@ struct page_heap {
     size_t open_pages;             /* under lock: of the address space, all that it has */
     uint32_t freely_leased_max;    /* atomic: leases of up to so many pages take clean ones without
                                       asking page_heaps_spare_clean: RUN_PAGES_MAX, or 0 */
-    size_t trigger_pages;          /* atomic: when more pages are dirty, page_heaps_past_trigger */
+    size_t trigger_pages;          /* atomic: with more dirty pages, page_heaps_past_trigger */
     size_t free_pages[FREE_KINDS]; /* under lock */
     size_t large_pages;            /* under lock: those of large blocks */
     uint64_t large_leases;         /* under lock: of large blocks, so far */
@@ -225,9 +225,17 @@ INLINE_READS_UNLOCKED uint64_t page_heaps_clean_leased_now(void)
     return pages;
 }
 
-/* Pages were returned to one that has more dirty ones than its trigger_pages, and nobody has looked
- * since; atomic, exchanged. */
-extern PRIVATE uint32_t page_heaps_past_trigger;
+/* A bit for each, by its number: pages were returned to it, it has more dirty ones than its
+ * trigger_pages, and nobody has looked since; atomic, exchanged. Who looks at one budget reads no
+ * other page heap (docs/decisions/0044). */
+extern PRIVATE uint64_t page_heaps_past_trigger;
+/* There are more dirty pages: too many? Under its lock. */
+INLINE void note_dirty(const struct page_heap *heap)
+{
+    if (unlikely(heap->free_pages[FREE_DIRTY] > RELAXED_LOAD(heap->trigger_pages)))
+        (void)__atomic_fetch_or(&page_heaps_past_trigger, (uint64_t)1 << heap->number,
+                                __ATOMIC_RELEASE);
+}
 
 /* From now on, or no longer, only dirty pages are leased: others would have to be paid for
  * (policy/limits.c). */

@@ -83,13 +83,6 @@ INLINE void bin_replace(struct page_heap *heap, struct page *record, uint32_t pa
 
 INLINE bool is_used_state(uint8_t state) { return state == PAGE_USED || state == PAGE_LARGE; }
 
-/* There are more dirty pages: too many? */
-INLINE void note_dirty(const struct page_heap *heap)
-{
-    if (unlikely(heap->free_pages[FREE_DIRTY] > RELAXED_LOAD(heap->trigger_pages)))
-        __atomic_store_n(&page_heaps_past_trigger, true, __ATOMIC_RELEASE);
-}
-
 INLINE void note_dirty_low(struct page_heap *heap)
 {
     if (heap->free_pages[FREE_DIRTY] < heap->dirty_low)

@@ -3,6 +3,7 @@
  */
 #include "purge_pass.h"
 
+#include "../base/bits.h"
 #include "../base/options.h"
 
 enum { REGRET_MS = 2000 };
@@ -268,7 +269,8 @@ static void reset_triggers(bool waits)
         RELAXED_STORE(page_heap[i].trigger_pages, least);
         if (waits) lock_give(&page_heap[i].lock);
     }
-    __atomic_store_n(&page_heaps_past_trigger, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&page_heaps_past_trigger, UINT64_MAX >> (64 - page_heap_count()),
+                     __ATOMIC_RELEASE);
 }
 
 void purge_set_background(bool runs)
@@ -409,23 +411,23 @@ static bool is_within_budget(struct page_heap *heap)
 /* Who returns pages meanwhile is seen now, or says so again. Partner: note_dirty. */
 bool purge_is_within_live_budget(void)
 {
-    bool within;
+    uint64_t past = __atomic_exchange_n(&page_heaps_past_trigger, 0, __ATOMIC_ACQUIRE);
+    bool within = !RELAXED_LOAD(purge_mode.is_asked);
 
-    (void)__atomic_exchange_n(&page_heaps_past_trigger, false, __ATOMIC_ACQUIRE);
-    within = !RELAXED_LOAD(purge_mode.is_asked);
     if (!within) RELAXED_STORE(purge_mode.is_asked, false);
-    for (unsigned i = 0; i < page_heap_count(); i++) {
-        struct page_heap *heap = &page_heap[i];
+    for (; past != 0; past &= past - 1) {
+        struct page_heap *heap = &page_heap[lowest_bit(past)];
 
         if (is_past_trigger(heap)) within &= is_within_budget(heap);
     }
     return within;
 }
 
+/* That the first page heap is looked at, too, does no harm. */
 void purge_ask_for_look(void)
 {
     RELAXED_STORE(purge_mode.is_asked, true);
-    __atomic_store_n(&page_heaps_past_trigger, true, __ATOMIC_RELEASE);
+    (void)__atomic_fetch_or(&page_heaps_past_trigger, 1, __ATOMIC_RELEASE);
 }
 
 void purge_put_off(void)

@@ -1,4 +1,4 @@
-# test/lab/runs.cmake - page heaps of trees: the model test that src/page_heap has to pass, and damage.
+# test/lab/runs.cmake - page heaps of trees: the model test that src/page_heap has to pass, and damage; the recorder.
 # SPDX-License-Identifier: MIT
 include(${PROJECT_SOURCE_DIR}/lab/runs/unity.cmake)
 runs_tree_unity(runs_tree)
@@ -19,3 +19,12 @@ foreach(tree bsd treap_random)
         INCLUDES ${runs_tree_folder} ${PROJECT_SOURCE_DIR}/lab ${PROJECT_SOURCE_DIR}/src
                  ${PROJECT_SOURCE_DIR}/test/unit ${PROJECT_SOURCE_DIR}/test)
 endforeach()
+
+# And the recorder between them and the heap.
+runs_recording_unity(runs_recording)
+get_filename_component(runs_recording_folder ${runs_recording} DIRECTORY)
+prairie_containing_test(asan lab NAME record-runs
+    SOURCES record_runs_test.c ${PROJECT_SOURCE_DIR}/test/unit/unit.c ${PRAIRIE_FAKE_KERNEL}
+    DEFINITIONS PRAIRIE_OS_ELSEWHERE
+    INCLUDES ${runs_recording_folder} ${PROJECT_SOURCE_DIR}/lab ${PROJECT_SOURCE_DIR}/src
+             ${PROJECT_SOURCE_DIR}/test/unit ${PROJECT_SOURCE_DIR}/test)

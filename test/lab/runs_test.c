@@ -35,6 +35,19 @@ static void neighbours_merge(void **state)
     assert_int_equal(lease(30), kept[8]);
 }
 
+/* As with the map, or programs on trees would keep what they free, and never be asked to purge. */
+static void what_is_too_much_is_said(void **state)
+{
+    (void)state;
+    make_runs();
+    page_heaps_past_trigger = 0;
+    page_heap->trigger_pages = page_heap->free_pages[FREE_DIRTY] + 10;
+    give_back(kept[1]); /* 2 pages, between 1 and 3 */
+    assert_int_equal(page_heaps_past_trigger, 0);
+    give_back(kept[9]); /* 10 pages */
+    assert_int_equal(page_heaps_past_trigger, 1);
+}
+
 /* ---- damage ---- */
 
 static struct tree_run *some_free_run(void)
@@ -107,4 +120,5 @@ static void damage_is_found(void **state)
     expect_abort(forgotten_used_run, "prairie: broken invariant");
 }
 
-UNIT_MAIN(UNIT_TEST(best_fit_comes_first), UNIT_TEST(neighbours_merge), UNIT_TEST(damage_is_found))
+UNIT_MAIN(UNIT_TEST(best_fit_comes_first), UNIT_TEST(neighbours_merge),
+          UNIT_TEST(what_is_too_much_is_said), UNIT_TEST(damage_is_found))

@@ -386,6 +386,46 @@ static void whoever_looks_sees_all(void **state)
     assert_true(all_dirty() <= page_heap[3].trigger_pages);
 }
 
+/* Only of those that say so: the others' lines stay where they are (docs/decisions/0044). */
+static void whoever_looks_reads_no_other(void **state)
+{
+    uint64_t taken[PAGE_HEAPS];
+
+    (void)state;
+    bring_one_beyond_its_budget();
+    for (unsigned i = 1; i < PAGE_HEAPS; i++) page_heap[i].trigger_pages = 0;
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) taken[i] = page_heap[i].lock.taken;
+    page_heaps_past_trigger = (uint64_t)1 << 2;
+    assert_false(purge_is_within_budget());
+    assert_int_equal(page_heap[1].lock.taken, taken[1]);
+    assert_int_equal(page_heap[2].lock.taken, taken[2] + 1);
+    purge_obey_options(); /* all of them say so, but who has less than any budget keeps */
+    page_heap[1].trigger_pages = 0;
+    assert_int_equal(page_heaps_past_trigger, UINT64_MAX >> (64 - page_heap_count()));
+    taken[1] = page_heap[1].lock.taken;
+    assert_false(purge_is_within_budget());
+    assert_int_equal(page_heap[1].lock.taken, taken[1] + 1);
+    assert_int_equal(page_heaps_past_trigger, 0);
+}
+
+/* One says so beside another that did. */
+static void each_says_so_for_itself(void **state)
+{
+    size_t pages = 2 * pages_for(PURGE_KEEP_BYTES);
+    uint32_t one, other;
+
+    (void)state;
+    start_heaps();
+    one = lease_from(1, pages);
+    other = lease_from(3, pages);
+    page_heaps_past_trigger = 0;
+    for (unsigned i = 0; i < PAGE_HEAPS; i++) page_heap[i].trigger_pages = pages - 1;
+    give_back(one);
+    assert_int_equal(page_heaps_past_trigger, 1u << 1);
+    give_back(other);
+    assert_int_equal(page_heaps_past_trigger, 1u << 1 | 1u << 3);
+}
+
 /* A forked child has the runs back that were on their way to the kernel, wherever they belong. */
 static void a_child_puts_back_what_was_on_its_way(void **state)
 {
@@ -432,5 +472,6 @@ UNIT_MAIN(UNIT_TEST(peaks_are_looked_for_without_a_lock), UNIT_TEST(two_arenas_s
           UNIT_TEST(who_keeps_nothing_passes_by_the_others),
           UNIT_TEST(what_is_left_over_serves_others), UNIT_TEST(what_is_left_over_serves_batches),
           UNIT_TEST(a_batch_asks_others_once), UNIT_TEST(whoever_looks_sees_all),
+          UNIT_TEST(whoever_looks_reads_no_other), UNIT_TEST(each_says_so_for_itself),
           UNIT_TEST(a_child_puts_back_what_was_on_its_way),
           UNIT_TEST(a_run_of_another_page_heap_is_found), UNIT_TEST(all_wait_for_late_huge_pages))
