@@ -301,7 +301,6 @@ void run_return_clean(uint32_t page)
     struct page_heap *heap = page_heap_of(page);
 
     lock_take(&heap->lock);
-    page_heap_note_taken(heap);
     return_as(heap, page, PAGE_CLEAN);
     lock_give(&heap->lock);
 }
@@ -312,7 +311,6 @@ void run_return_emptied(uint32_t page)
 
     check(lock_is_mine(&page_heap->lock));
     if (heap != page_heap) lock_take(&heap->lock);
-    page_heap_note_taken(heap);
     return_as(heap, page, PAGE_CLEAN);
     if (heap != page_heap) lock_give(&heap->lock);
 }

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 #include "page_heap/run_bins.h"
+#include "page_heap/run_fence.h"
 #include "page_heap/run_find.h"
 
 #include "pages.h"
@@ -396,6 +397,27 @@ static void a_run_that_the_region_has_no_room_for_takes_one_more(void **state)
     check_runs();
 }
 
+/* Also by a fence, in whose place there is a clean page afterwards. */
+static void what_was_taken_is_remembered(void **state)
+{
+    const size_t pages = LARGE_CACHE_PAGES_MAX + 1;
+    size_t most;
+    uint32_t page;
+
+    (void)state;
+    start_pages();
+    fake_fences(true);
+    page = run_lease(pages, 1, PAGE_LARGE).page;
+    assert_true(page_is_fenced(page_record(page)));
+    most = page_heap_taken_most(page_heap);
+    assert_int_equal(most, pages + 1);
+    run_take_fence_away(page);
+    run_return_clean(page);
+    assert_int_equal(page_heap_used_pages(page_heap), 0);
+    assert_int_equal(page_heap_taken_most(page_heap), most);
+    check_runs();
+}
+
 UNIT_MAIN(UNIT_TEST(bins_are_in_order_of_length), UNIT_TEST(every_possible_length_has_a_bin),
           UNIT_TEST(fresh_runs_are_zero_and_returned_ones_are_not),
           UNIT_TEST(a_returned_run_is_leased_again), UNIT_TEST(neighbours_merge_in_any_order),
@@ -411,4 +433,5 @@ UNIT_MAIN(UNIT_TEST(bins_are_in_order_of_length), UNIT_TEST(every_possible_lengt
           UNIT_TEST(growing_continues_the_open_end), UNIT_TEST(large_runs_are_counted),
           UNIT_TEST(absurd_wishes_are_refused), UNIT_TEST(refused_memory_changes_nothing),
           UNIT_TEST(runs_never_reach_into_the_next_region),
-          UNIT_TEST(a_run_that_the_region_has_no_room_for_takes_one_more))
+          UNIT_TEST(a_run_that_the_region_has_no_room_for_takes_one_more),
+          UNIT_TEST(what_was_taken_is_remembered))
