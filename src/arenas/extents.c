@@ -132,17 +132,21 @@ struct extent *extents_remove_any(struct extents *extents)
 
 void extents_check(struct extents *extents)
 {
-    unsigned free = 0;
+    unsigned free = 0, listed = 0;
 
     supplied_check(&extents->heap);
     for (const struct page_piece *piece = extents->heap.pieces; piece != NULL;
          piece = piece->next) {
         const struct extent *extent = (const struct extent *)piece;
 
-        if (extent->stays || !supplied_is_free(piece)) continue;
-        require(extent->is_spare); /* Y1 */
-        free++;
+        free += !extent->stays && supplied_is_free(piece);
     }
+    for (const struct extent *extent = extents->spare; extent != NULL;
+         extent = extent->next_spare) {
+        require(extent->is_spare); /* Y1 */
+        listed += supplied_is_free(&extent->piece);
+    }
+    require(listed == free);                        /* Y1 */
     require(free < 2 || *extents->arena_has_spare); /* Y2 */
 }
 
