@@ -493,6 +493,8 @@
 #define os_process_id prairie_own_os_process_id
 #define os_purge prairie_own_os_purge
 #define os_random prairie_own_os_random
+#define os_reader_reads prairie_own_os_reader_reads
+#define os_reader_wait prairie_own_os_reader_wait
 #define os_release prairie_own_os_release
 #define os_reserve prairie_own_os_reserve
 #define os_reserve_readable prairie_own_os_reserve_readable
