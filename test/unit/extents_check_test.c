@@ -1,5 +1,5 @@
-/* extents_check_test.c - what the walk of an arena's extents finds: Y1 and Y2, and E1, E2, K2 and K3
- * of the page heap in them, broken by hand. */
+/* extents_check_test.c - what the walk of an arena's extents finds: Y1 and Y2, and E1, E2, K2 and
+ * K3 of the page heap in them, broken by hand. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 #include "page_heap/run_bins.h"

@@ -1,4 +1,5 @@
-/* huge_left_test.c - the clean pages that huge pages made resident go when the wish for those ends. */
+/* huge_left_test.c - the clean pages that huge pages made resident go when the wish for those
+ * ends. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
