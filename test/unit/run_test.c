@@ -71,7 +71,7 @@ static void a_returned_run_is_leased_again(void **state)
     (void)state;
     start_pages();
     for (size_t pages = 1; pages < 300; pages += 7) {
-        page = fenced(pages);
+        page = between_used(pages);
         give_back(page);
         expect_run(page, pages, PAGE_DIRTY);
         assert_int_equal(page_heap->free_pages[FREE_DIRTY], pages);
@@ -89,7 +89,7 @@ static void neighbours_merge_in_any_order(void **state)
     (void)state;
     start_pages();
     for (unsigned i = 0; i < 6; i++) {
-        uint32_t page[3], first = fenced(30);
+        uint32_t page[3], first = between_used(30);
         give_back(first);
         page[0] = lease(4);
         page[1] = lease(1);
@@ -109,7 +109,7 @@ static void a_split_leaves_the_rest_free(void **state)
 
     (void)state;
     start_pages();
-    first = fenced(100);
+    first = between_used(100);
     give_back(first);
     assert_int_equal(lease(30), first);
     expect_run(first + 30, 70, PAGE_DIRTY);
@@ -124,7 +124,7 @@ static void dirty_runs_go_before_clean_ones(void **state)
 
     (void)state;
     start_pages();
-    dirty = fenced(50);
+    dirty = between_used(50);
     while (page_heap->free_pages[FREE_CLEAN] < 10) (void)lease(3);
     give_back(dirty);
     assert_int_equal(lease(10), dirty);
@@ -152,9 +152,9 @@ static void a_bin_of_mixed_lengths_is_searched_for_the_best(void **state)
 
     (void)state;
     start_pages();
-    longer = fenced(142);
-    fitting = fenced(132);
-    shorter = fenced(128);
+    longer = between_used(142);
+    fitting = between_used(132);
+    shorter = between_used(128);
     assert_int_equal(bin_of(142), bin_of(128));
     give_back(longer);
     give_back(fitting);
@@ -170,9 +170,9 @@ static void search_behind(unsigned shorter, bool finds)
     uint32_t longer, fitting, before[PROBES_MAX];
 
     start_pages();
-    longer = fenced(200);
-    fitting = fenced(132);
-    for (unsigned i = 0; i < shorter; i++) before[i] = fenced(128);
+    longer = between_used(200);
+    fitting = between_used(132);
+    for (unsigned i = 0; i < shorter; i++) before[i] = between_used(128);
     give_back(longer);
     give_back(fitting);
     for (unsigned i = 0; i < shorter; i++) give_back(before[i]);
@@ -225,8 +225,8 @@ static void reach_across(size_t wanted, unsigned longer)
     size_t open;
 
     start_pages();
-    for (unsigned i = 0; i < longer; i++) give_back(fenced(30 + i % 4));
-    first = fenced(40);
+    for (unsigned i = 0; i < longer; i++) give_back(between_used(30 + i % 4));
+    first = between_used(40);
     stain(first, 40, 7);
     give_back(first);
     assert_int_equal(run_take_dirty(page_heap, 1, 20), first + 20);
