@@ -74,6 +74,7 @@
 struct arena *rule_choose(struct arena *last);
 #endif
 #include "arenas/arena_check.c"
+#include "arenas/extent_hooks.c"
 #include "arenas/extents.c"
 #include "arenas/arena_hooks.c"
 #include "arenas/manual.c"

@@ -23,11 +23,11 @@
 #include "attrs.h"
 #include "check.h"
 
+/* None is 0, so that locks which are there before any call are no zeroed data (heap/start.c). */
 enum lock_rank {
-    LOCK_CONTROL = 1, /* the control tree's snapshot and names */
-    LOCK_START,   /* the first call of the process; not 0, which would be zeroed data (heap/start.c)
-                   */
-    LOCK_THREADS, /* the list of thread caches */
+    LOCK_CONTROL = 1,     /* the control tree's snapshot and names */
+    LOCK_START,           /* the first call of the process */
+    LOCK_THREADS,         /* the list of thread caches */
     LOCK_EXPLICIT_CACHES, /* the table of explicit caches */
     LOCK_DECAY,           /* the background thread's life */
     LOCK_NOTIFY,          /* who is called when memory runs short */
@@ -39,7 +39,7 @@ enum lock_rank {
     LOCK_SPACE,           /* regions, page numbers that are given, and foreign extents */
     LOCK_GUARDED,         /* the pool of guarded blocks */
     LOCK_SAMPLES,         /* the table of samples */
-    LOCK_META,            /* the metadata allocator */
+    LOCK_META,            /* prairie's own records */
     LOCK_RANK_COUNT
 };
 

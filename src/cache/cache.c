@@ -140,52 +140,77 @@ NOINLINE struct page_heap *cache_move(struct cache *cache)
     return cache->arena != NULL ? cache->arena->page_heap : page_heap;
 }
 
-/* A block out of the loaded magazine, which is empty and is filled first: from the depot, which
- * trades a full magazine for a full-size one and shares one with a small one; else from slabs. A
- * class that only takes, in a burst perhaps, gets its spare magazine filled in the same go, from
- * where the loaded one was filled. */
+/* From the depot, which trades a full magazine for a full-size one and shares one with a small one.
+ * True: it was traded. */
+static bool load_from_depot(struct cache *cache, struct arena *arena, unsigned class_index)
+{
+    unsigned capacity = cache->spare[class_index].capacity;
+    void **slots = cache_loaded(cache, class_index), **full;
+
+    if (!is_full_size(cache, class_index)) {
+        if (is_wide(cache, class_index)) capacity = cache_wide_part(cache, class_index);
+        load_magazine(cache, class_index, slots,
+                      depot_take_some(arena, class_index, slots, capacity));
+        return false;
+    }
+    full = depot_take_full(arena, class_index, slots);
+    load_magazine(cache, class_index, full != NULL ? full : slots, full != NULL ? capacity : 0);
+    return full != NULL;
+}
+
+/* A class that only takes, in a burst perhaps, gets its spare magazine filled in the same go, from
+ * where the loaded one was filled: so many blocks from slabs, or `wanted` is 0. True: it was
+ * traded. */
+static bool load_spare(struct spare *spare, struct arena *arena, unsigned class_index,
+                       unsigned wanted)
+{
+    void **full;
+
+    if (spare->streak < STREAK_BEFORE_TWO) {
+        spare->streak = (int8_t)(spare->streak < 0 ? 1 : spare->streak + 1);
+        return false;
+    }
+    if (wanted != 0) {
+        spare->count = (uint16_t)arena_fill(arena, class_index, spare->slots, wanted, false);
+        return false;
+    }
+    full = depot_take_full(arena, class_index, spare->slots);
+    if (full == NULL) return false;
+    spare->slots = full;
+    spare->count = spare->capacity;
+    return true;
+}
+
+/* A block out of the loaded magazine, which is empty and is filled first: from the depot, else from
+ * slabs. */
 static void *refill(struct cache *cache, unsigned class_index, bool may_grow)
 {
     struct spare *spare = &cache->spare[class_index];
     struct arena *arena = arena_for(cache);
-    void **slots, **full = NULL, *block;
-    unsigned count = 0, wanted = 0, traded = 0, traded_spare = 0;
+    bool traded, traded_spare = false;
+    unsigned count = 0, wanted = 0;
+    void *block;
 
     if (arena == NULL) return NULL;
     if (spare->capacity == 0) cache_use_first(cache, class_index);
-    slots = cache_loaded(cache, class_index);
-    if (!is_full_size(cache, class_index)) {
-        count = depot_take_some(arena, class_index, slots,
-                                is_wide(cache, class_index) ? cache_wide_part(cache, class_index)
-                                                            : spare->capacity);
-    } else if ((full = depot_take_full(arena, class_index, slots)) != NULL) {
-        slots = full;
-        traded = count = spare->capacity;
-    }
-    load_magazine(cache, class_index, slots, count);
+    traded = load_from_depot(cache, arena, class_index);
     block = take_loaded(cache, class_index);
     if (block == NULL) {
-        full = NULL;
-        traded = 0;
+        void **slots = cache_loaded(cache, class_index);
+
+        traded = false;
         wanted = cache_fill_count(cache, class_index);
         count = arena_fill(arena, class_index, slots, wanted, may_grow);
         load_magazine(cache, class_index, slots, count);
         block = take_loaded(cache, class_index);
     }
-    if (spare->slots != NULL && spare->count == 0 && (full != NULL || count == wanted)) {
-        if (spare->streak < STREAK_BEFORE_TWO) {
-            spare->streak = (int8_t)(spare->streak < 0 ? 1 : spare->streak + 1);
-        } else if (full == NULL) {
-            spare->count = (uint16_t)arena_fill(arena, class_index, spare->slots, wanted, false);
-        } else if ((full = depot_take_full(arena, class_index, spare->slots)) != NULL) {
-            spare->slots = full;
-            traded_spare = spare->count = spare->capacity;
-        }
-    }
+    if (spare->slots != NULL && spare->count == 0 && (traded || (wanted != 0 && count == wanted)))
+        traded_spare = load_spare(spare, arena, class_index, wanted);
     lock_give(&arena->lock);
     /* What comes from slabs has been looked at. */
-    if (traded != 0) magazine_expect_blocks(class_index, cache_loaded(cache, class_index), traded);
-    if (traded_spare != 0) magazine_expect_blocks(class_index, spare->slots, traded_spare);
+    if (traded)
+        magazine_expect_blocks(class_index, cache_loaded(cache, class_index), spare->capacity);
+    if (traded_spare) magazine_expect_blocks(class_index, spare->slots, spare->capacity);
     return block;
 }
 

@@ -12,8 +12,8 @@
 struct lock threads_lock = { .state = LOCK_FREE, .rank = LOCK_THREADS };
 struct cache *first_cache;
 static unsigned in_use; /* under threads_lock: how many */
-/* Under threads_lock. 1: a sleeping thread's cache was taken, and that thread may be there still, so
- * that the process has more threads than one. */
+/* Under threads_lock. 1: a sleeping thread's cache was taken, and that thread may be there still,
+ * so that the process has more threads than one. */
 static unsigned sleeper;
 static struct cache *oldest;    /* under threads_lock: the first of all, while its thread lives */
 static uintptr_t oldest_thread; /* atomic, under threads_lock: the mark of that thread */

@@ -64,9 +64,9 @@ union front_constant {
 #define EMPTY_FRONT ((struct front *)&front_empty)
 #define GONE_FRONT ((struct front *)&front_empty.whole[1])
 
-/* The calling thread's front. It waits while the background thread finds out whether this one sleeps,
- * for which its word points at EMPTY_FRONT (sleepers.h). Doors read the word itself: who finds
- * neither a block nor room there comes here. */
+/* The calling thread's front. It waits while the background thread finds out whether this one
+ * sleeps, for which its word points at EMPTY_FRONT (sleepers.h). Doors read the word itself: who
+ * finds neither a block nor room there comes here. */
 NOINLINE struct front *thread_front_settled(void);
 INLINE struct front *thread_front(void)
 {

@@ -6,7 +6,7 @@
  * is a large block; a mark in its record tells the doors that the program does not hold it.
  *
  * L1  run[n] is no block, or a run of n pages in state PAGE_LARGE whose record is marked; the same
- *     holds for the below_count runs below it
+ *     holds for the below[n].count runs below it
  * L2  room_pages is what the sum of their lengths leaves of LARGE_CACHE_BYTES_MAX
  * Written by the owner thread only. The statistics read it without a lock and allow for being a
  * moment late.

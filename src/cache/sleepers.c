@@ -16,8 +16,8 @@
 enum { STILL_LOOKS = 8, SLEEPER_GIVEN_UP = STILL_LOOKS + 4 };
 /* One takes some 30 us, under the lock, which is given in between only when a cache is drained. */
 enum { NAPS_PER_LOOK = 128, AWAKE_PER_LOOK = 8 };
-/* A look takes no time. After so many times 10 ms who looked may be gone, with the process that this
- * one began as a copy of. */
+/* A look takes no time. After so many times 10 ms who looked may be gone, with the process that
+ * this one began as a copy of. */
 enum { SETTLE_MS = 10, SETTLE_TIMES = 1000 };
 
 /* The word of the thread that is being looked at; NULL: none. Atomic, under threads_lock. */

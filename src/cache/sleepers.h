@@ -33,8 +33,8 @@ void sleepers_note_owner(struct cache *cache, bool is_front);
 /* In the child of a fork, whose thread has another number. `forgot_others`: the caches of all other
  * threads were. */
 void sleepers_begin_in_child(bool forgot_others);
-/* A magazine of the cache, which is the calling thread's, has become large: the background thread is
- * to be there when this one falls asleep. The caller holds no lock. */
+/* A magazine of the cache, which is the calling thread's, has become large: the background thread
+ * is to be there when this one falls asleep. The caller holds no lock. */
 void sleepers_expect(const struct cache *cache);
 /* The calling thread makes a slow call. The caller holds no lock. */
 NOINLINE void sleepers_note_awake(struct cache *cache);

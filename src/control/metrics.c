@@ -39,7 +39,7 @@ static const struct metric metrics[] = {
     { "run_returns", "Runs of pages given back.", COUNTER, PROCESS_AT(returns) },
     { "arena_hops", "Times that threads changed arenas, for theirs was busy.", COUNTER,
       PROCESS_AT(arena_hops) },
-    { "helper_looks", "Looks of the background thread for what to give back.", COUNTER,
+    { "background_looks", "Looks of the background thread for what to give back.", COUNTER,
       PROCESS_AT(background_looks) },
     { "uptime_seconds", "Since the library was loaded.", GAUGE, PROCESS_AT(uptime_seconds) },
     { "lock_taken", "Locks taken, of these kinds.", COUNTER, LOCK_AT(taken) },

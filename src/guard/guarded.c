@@ -3,6 +3,7 @@
  */
 #include "guarded.h"
 
+#include "../base/bits.h"
 #include "../base/port.h"
 #include "../space/commit.h"
 #include "../space/meta.h"
@@ -486,6 +487,7 @@ void guarded_forget_others(void)
 void guarded_check(void)
 {
     struct guarded_numbers numbers = guarded_numbers;
+    uint64_t queued[STRAYS_MAX / WORD_BITS] = { 0 };
     unsigned held = 0, freed = 0;
 
     for (unsigned i = 0; i < pool.made; i++) {
@@ -503,7 +505,10 @@ void guarded_check(void)
     require(held == pool.held && held <= pool.held_most); /* U2 */
     require(commit.guarded_bytes == (size_t)held << space.page_shift);
     require(freed == pool.freed); /* U1 */
-    for (unsigned i = 0; i < pool.freed; i++)
-        require(pool.cell[pool.queue[(pool.first_freed + i) % STRAYS_MAX]]->state
-                == GUARDED_FREED); /* U1 */
+    for (unsigned i = 0; i < pool.freed; i++) {
+        unsigned number = pool.queue[(pool.first_freed + i) % STRAYS_MAX];
+
+        require(pool.cell[number]->state == GUARDED_FREED);                          /* U1 */
+        require(!bit_test_and_set(&queued[number / WORD_BITS], number % WORD_BITS)); /* U1 */
+    }
 }

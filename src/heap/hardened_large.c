@@ -140,37 +140,55 @@ void hardened_large_end(struct cache *cache, char *block, uint32_t page)
     else if (unlikely(decay_after_return())) thread_flush();
 }
 
+/* To so many bytes and the page of a guard; a guard that it has goes. False: there is no room, or
+ * the kernel would not; it is as it was. */
+static bool extend_here(char *block, uint32_t page, size_t old_size, size_t bytes)
+{
+    size_t old_bytes = hardened_large_room(page);
+    uint32_t old_pages = page_record(page)->run_pages;
+    uint32_t flags = hardened_large_record(page)->bin.previous;
+    struct os_range guard = { block + old_bytes, page_bytes() };
+
+    hardened_large_record(page)->bin.next = 0; /* R3 */
+    if (run_extend(page_heap_of(page), page, (bytes >> space.page_shift) + 1)) {
+        if ((flags & RUN_GUARDED) == 0 || os_unguard(guard)) {
+            __builtin_memset(block + old_size, 0, old_bytes - old_size);
+            large_clear(block + old_bytes, bytes - old_bytes);
+            return true;
+        }
+        run_trim(page_heap_of(page), page, old_pages);
+    }
+    set_large(block, page, old_size, flags);
+    return false;
+}
+
+/* The same for one that becomes no longer. */
+static bool trim_here(char *block, uint32_t page, size_t bytes)
+{
+    struct page *last = hardened_large_record(page);
+    size_t old_bytes = hardened_large_room(page);
+    struct os_range guard = { block + old_bytes, page_bytes() };
+
+    if ((last->bin.previous & RUN_GUARDED) != 0 && !os_unguard(guard)) return false;
+    large_clear(block + bytes, old_bytes - bytes);
+    last->bin.next = 0; /* R3 */
+    run_trim(page_heap_of(page), page, (bytes >> space.page_shift) + 1);
+    return true;
+}
+
 /* Its guard goes, and there may be another one. */
 static bool resize_run_here(char *block, uint32_t page, size_t old_size, size_t size)
 {
     size_t old_bytes = hardened_large_room(page), bytes = round_up(size, page_bytes());
-    uint32_t old_pages = page_record(page)->run_pages,
-             flags = hardened_large_record(page)->bin.previous;
-    struct os_range guard = { block + old_bytes, page_bytes() };
-    bool is_guarded = (flags & RUN_GUARDED) != 0;
+    enum hardened_door door = hardened_large_record(page)->bin.previous & DOOR_MASK;
+    struct os_range guard = { block + bytes, page_bytes() };
+    bool is_guarded;
 
-    if (bytes > old_bytes) {
-        hardened_large_record(page)->bin.next = 0; /* R3 */
-        if (!run_extend(page_heap_of(page), page, (bytes >> space.page_shift) + 1)) {
-            set_large(block, page, old_size, flags);
-            return false;
-        }
-        if (is_guarded && !os_unguard(guard)) {
-            run_trim(page_heap_of(page), page, old_pages);
-            set_large(block, page, old_size, flags);
-            return false;
-        }
-        __builtin_memset(block + old_size, 0, old_bytes - old_size);
-        large_clear(block + old_bytes, bytes - old_bytes);
-    } else {
-        if (is_guarded && !os_unguard(guard)) return false;
-        large_clear(block + bytes, old_bytes - bytes);
-        hardened_large_record(page)->bin.next = 0; /* R3 */
-        run_trim(page_heap_of(page), page, (bytes >> space.page_shift) + 1);
-    }
-    guard.base = block + bytes;
+    if (bytes > old_bytes ? !extend_here(block, page, old_size, bytes)
+                          : !trim_here(block, page, bytes))
+        return false;
     is_guarded = quarantine_may_close(1) && os_guard(guard);
-    set_large(block, page, size, (flags & DOOR_MASK) | (is_guarded ? RUN_GUARDED : 0u));
+    set_large(block, page, size, door | (is_guarded ? RUN_GUARDED : 0u));
     hardened_count_in_place(old_size, size);
     if (bytes < old_bytes && unlikely(decay_after_return())) thread_flush();
     return true;

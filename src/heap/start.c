@@ -188,9 +188,9 @@ static bool start_once(void)
     return true;
 }
 
-/* Where our frames were, return addresses into our code are left on the stack. Frames of the program
- * with room between their words keep them, and who looks whether the first thread sleeps in one of
- * ours (os_nap_lasts) would always believe so. */
+/* Where our frames were, return addresses into our code are left on the stack. Frames of the
+ * program with room between their words keep them, and who looks whether the first thread sleeps in
+ * one of ours (os_nap_lasts) would always believe so. */
 static NOINLINE void wipe_frames(void)
 {
     char frames[2 * KiB];

@@ -119,9 +119,9 @@ void os_sleep(const uint32_t *word, uint32_t expected, uint64_t duration_ms)
 
 uintptr_t port_thread_mark(void) { return (uintptr_t)pthread_self(); }
 
-/* The system has the zone's locks taken around a fork (darwin/zone.c), with its list of zones locked.
- * Handlers, which are called before that, would take them first, and wait for a thread that has the
- * list and waits for them, as malloc_zone_pressure_relief does. */
+/* The system has the zone's locks taken around a fork (darwin/zone.c), with its list of zones
+ * locked. Handlers, which are called before that, would take them first, and wait for a thread that
+ * has the list and waits for them, as malloc_zone_pressure_relief does. */
 bool os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
 {
 #ifdef PRAIRIE_OWN_NAMES /* no zone */

@@ -94,11 +94,12 @@ INLINE long kernel_map(const void *at, size_t bytes, int protection, int flags)
 bool linux_background_lives(void);
 /* Notes, by the thread that starts the background thread, whose rights that one has. */
 void linux_rights_begin(void);
-/* The background thread, which calls this, has a table of descriptors of its own, and may open files
- * there: soon after it starts. False: not with this kernel, or a filter has come since. */
+/* The background thread, which calls this, has a table of descriptors of its own, and may open
+ * files there: soon after it starts. False: not with this kernel, or a filter has come since. */
 bool linux_take_own_files(void);
 /* Is the caller the background thread, with descriptors of its own? */
 bool linux_has_own_files(void);
+
 /* In decimal digits. Returns where they end. */
 INLINE char *linux_write_number(char *at, unsigned long number)
 {
@@ -109,7 +110,8 @@ INLINE char *linux_write_number(char *at, unsigned long number)
     return at;
 }
 
-/* All of it, also when signals come in between, or who reads is slow. Returns 0 or the kernel's error. */
+/* All of it, also when signals come in between, or who reads is slow. Returns 0 or the kernel's
+ * error. */
 long linux_write(int file, const void *bytes, size_t count);
 /* The file, to be read, or the kernel's error (failed()). */
 long linux_open(const char *path);

@@ -104,8 +104,8 @@ static size_t read_file(const char *path, char *text, size_t room_bytes)
     return linux_read_text(os_file_open(path), text, room_bytes);
 }
 
-/* What is mapped is told of each thread, and /proc/self is the first one. Once that has ended, while
- * others go on, it has nothing mapped: then the caller's own name serves. */
+/* What is mapped is told of each thread, and /proc/self is the first one. Once that has ended,
+ * while others go on, it has nothing mapped: then the caller's own name serves. */
 
 /* The first numbers of statm: pages mapped, there, and of those shared; 0: cannot be told. */
 static void read_statm(size_t *pages, unsigned count)

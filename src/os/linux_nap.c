@@ -2,7 +2,8 @@
  *
  * On x86, where a call leaves its return address in memory: who sleeps inside of a function of
  * prairie's, or in a signal handler that interrupted one, has an address in prairie's code on its
- * stack, for the kernel puts a handler's frame there, too, with the registers of what was interrupted.
+ * stack, for the kernel puts a handler's frame there, too, with the registers of what was
+ * interrupted.
  *
  * The files are opened in the background thread's own table of descriptors; without one nobody
  * sleeps. The stack is read through a file as well: it may go away meanwhile.
@@ -132,8 +133,8 @@ static bool is_ours(uintptr_t address)
     return address - (uintptr_t)own_code.base < own_code.bytes;
 }
 
-/* The first thread's variables lie elsewhere than its stack; the kernel put the program's name above
- * that. 0: it is not that thread's. */
+/* The first thread's variables lie elsewhere than its stack; the kernel put the program's name
+ * above that. 0: it is not that thread's. */
 static uintptr_t end_of_stack(const struct os_nap *nap, uintptr_t word)
 {
     if (word > nap->stack && word - nap->stack <= STACK_BYTES_LOOKED_AT) return word;

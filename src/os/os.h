@@ -95,8 +95,8 @@ struct os_group {
 struct os_group os_group_memory(void);
 /* Bytes of memory that belong to this process alone and are there; 0 when it cannot be told. */
 size_t os_own_bytes(void);
-/* What the machine has left for all processes without swapping, counting what the kernel can drop as
- * left; SIZE_MAX when it cannot be told, or when memory that is not there is refused. */
+/* What the machine has left for all processes without swapping, counting what the kernel can drop
+ * as left; SIZE_MAX when it cannot be told, or when memory that is not there is refused. */
 size_t os_machine_room_bytes(void);
 /* Microseconds that some process (of the group, where that is known) has waited for memory so far;
  * 0 when nobody tells, UINT64_MAX when it cannot be told now. One caller at a time. */
@@ -190,8 +190,8 @@ struct os_nap {
     uint64_t turns;
     long call_file, turns_file;
 };
-/* Can that be told? Asked before each round; first soon after the background thread began, for files
- * are opened then. */
+/* Can that be told? Asked before each round; first soon after the background thread began, for
+ * files are opened then. */
 bool os_naps_are_told(void);
 /* Does the thread of that number sleep in a system call, outside of this library's code, on the
  * stack at whose end its `word` lies? The first thread's may lie elsewhere. False: no, or it cannot
@@ -210,9 +210,9 @@ INLINE void os_pause(uint64_t duration_ms)
 
     os_sleep(&nobody_wakes, 0, duration_ms);
 }
-/* Where the kernel does not wait for who reads what is written (O_NONBLOCK on a pipe or a terminal),
- * which is not ours to change, we do, as long as something is read every second. `waits` is how many
- * waits there were since something was; false: no more. */
+/* Where the kernel does not wait for who reads what is written (O_NONBLOCK on a pipe or a
+ * terminal), which is not ours to change, we do, as long as something is read every second. `waits`
+ * is how many waits there were since something was; false: no more. */
 bool os_reader_wait(unsigned *waits);
 /* Something was written. */
 void os_reader_reads(void);

@@ -4,8 +4,8 @@
  *                  to use them, which a kernel that charges for it takes back, may be refused then.
  *                  So pages that open are committed by the lease that takes them, too.
  *                  A test on the fake kernel defines it by itself.
- * OS_PURGES_IN_PLACE  purging costs no right to use the pages and makes no mapping of its own, so that
- *                  it is worth a few pages in the middle of others.
+ * OS_PURGES_IN_PLACE  purging costs no right to use the pages and makes no mapping of its own, so
+ *                  that it is worth a few pages in the middle of others.
  * OS_HEEDS_HUGE_WISHES  the kernel takes wishes for huge pages, and against them; nothing is kept
  *                  whole for their sake elsewhere.
  * OS_TELLS_NAPS    it can be learnt that another thread sleeps, with nothing of ours on its stack.

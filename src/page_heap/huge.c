@@ -187,8 +187,8 @@ void huge_try(uint32_t page, size_t pages)
 
     if (ahead >= pages || RELAXED_LOAD(huge.policy) == HUGE_ALWAYS) return;
     begun = 1 + (pages - ahead - 1) / pages_of_huge_page();
-    /* What other threads count at the same time may be lost. Set before the touch, so that they do not
-     * time theirs meanwhile. */
+    /* What other threads count at the same time may be lost. Set before the touch, so that they do
+     * not time theirs meanwhile. */
     RELAXED_STORE(huge.until_try, left > begun ? left - begun : HUGE_TRY_MIN);
     if (left > begun) return;
     took_us = os_first_touch_us(page_address(page));

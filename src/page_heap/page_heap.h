@@ -148,9 +148,9 @@ INLINE size_t page_heap_used_pages(struct page_heap *heap)
     return heap->open_pages - heap->free_pages[FREE_DIRTY] - heap->free_pages[FREE_CLEAN];
 }
 
-/* How many of its pages have a record that holds something, or did: as many as were used or dirty at
- * once. Others are clean since they opened, such as those that an alignment leaves. Exact under the
- * lock. */
+/* How many of its pages have a record that holds something, or did: as many as were used or dirty
+ * at once. Others are clean since they opened, such as those that an alignment leaves. Exact under
+ * the lock. */
 INLINE size_t page_heap_taken_most(const struct page_heap *heap)
 {
     return max_size(heap->taken_most, heap->open_pages - heap->free_pages[FREE_CLEAN]);

@@ -301,7 +301,6 @@ void run_return_clean(uint32_t page)
     struct page_heap *heap = page_heap_of(page);
 
     lock_take(&heap->lock);
-    page_heap_note_taken(heap);
     return_as(heap, page, PAGE_CLEAN);
     lock_give(&heap->lock);
 }
@@ -312,45 +311,49 @@ void run_return_emptied(uint32_t page)
 
     check(lock_is_mine(&page_heap->lock));
     if (heap != page_heap) lock_take(&heap->lock);
-    page_heap_note_taken(heap);
     return_as(heap, page, PAGE_CLEAN);
     if (heap != page_heap) lock_give(&heap->lock);
 }
 
+/* What a batch knows of those that it has leased. */
+struct run_batch {
+    bool has_left_over;     /* another page heap, as far as is known */
+    struct run begins_huge; /* a clean one in which a huge page begins; page 0: none */
+};
+
+/* One more of a batch; 0: there is none. Under the lock. */
+static uint32_t lease_one_more(struct page_heap *heap, size_t pages, struct run_batch *batch)
+{
+    struct run run = { take_exact(heap, pages, PAGE_USED), false };
+
+    if (run.page == 0) {
+        run.page = find_allowed(heap, pages);
+        if (run.page == 0) return 0;
+        if (batch->has_left_over && page_record(run.page)->state == PAGE_CLEAN) {
+            uint32_t page = lease_left_over(heap, pages, PAGE_USED);
+
+            batch->has_left_over = page != 0;
+            if (page != 0) return page;
+        }
+        take_part(heap, &run, pages, PAGE_USED);
+        if (run.page == 0) return 0;
+        if (run.zero && pages_to_alignment(run.page, pages_of_huge_page()) < pages)
+            batch->begins_huge = run;
+    }
+    count_lease(heap, pages, PAGE_USED);
+    return run.page;
+}
+
 unsigned run_lease_batch(struct page_heap *heap, size_t pages, unsigned wanted, uint32_t *leased)
 {
+    struct run_batch batch = { PAGE_HEAPS > 1, { 0, false } };
     unsigned count = 0;
-    bool has_left_over = PAGE_HEAPS > 1;   /* another page heap, as far as is known */
-    struct run begins_huge = { 0, false }; /* a clean one in which a huge page begins */
 
     check(pages > 0 && pages <= BIN_EXACT_COUNT);
     lock_take(&heap->lock);
-    while (count < wanted) {
-        uint32_t page = take_exact(heap, pages, PAGE_USED);
-
-        if (page == 0) {
-            struct run run = { find_allowed(heap, pages), false };
-
-            if (run.page == 0) break;
-            if (has_left_over && page_record(run.page)->state == PAGE_CLEAN) {
-                page = lease_left_over(heap, pages, PAGE_USED);
-                has_left_over = page != 0;
-                if (has_left_over) {
-                    leased[count++] = page;
-                    continue;
-                }
-            }
-            take_part(heap, &run, pages, PAGE_USED);
-            page = run.page;
-            if (page == 0) break;
-            if (run.zero && pages_to_alignment(page, pages_of_huge_page()) < pages)
-                begins_huge = run;
-        }
-        count_lease(heap, pages, PAGE_USED);
-        leased[count++] = page;
-    }
+    while (count < wanted && (leased[count] = lease_one_more(heap, pages, &batch)) != 0) count++;
     lock_give(&heap->lock);
-    (void)finish_lease(begins_huge, pages, PAGE_USED);
+    (void)finish_lease(batch.begins_huge, pages, PAGE_USED);
     return count;
 }
 

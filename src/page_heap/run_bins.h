@@ -109,6 +109,7 @@ INLINE void make_free(struct page_heap *heap, uint32_t page, size_t pages, enum 
         merges_left = merges_left && supplied_is_same_piece(heap, page, page - 1);
         merges_right = merges_right && supplied_is_same_piece(heap, page, page + (uint32_t)pages);
     }
+    if (state == PAGE_CLEAN) page_heap_note_taken(heap);
     heap->free_pages[kind_of((uint8_t)state)] += pages;
     if (state == PAGE_DIRTY) note_dirty(heap);
     if (merges_left) {

@@ -146,7 +146,6 @@ void run_put_free(uint32_t page, enum page_state state)
     slot = slot_in_flight(heap, page);
     if (likely(slot < IN_FLIGHT_MAX)) {
         heap->in_flight[slot] = 0;
-        if (state == PAGE_CLEAN) page_heap_note_taken(heap);
         make_free(heap, page, page_record(page)->run_pages, state);
     }
     lock_give(&heap->lock);

@@ -188,7 +188,8 @@ static bool has_stalled(void)
     passed = now - limits.stalled_ms;
     if (!first && passed < STALL_LOOK_MS) return false;
     stalled = os_stalled_us();
-    /* What was waited while it could not be told is no wait of this look, nor is another group's. */
+    /* What was waited while it could not be told is no wait of this look, nor is another
+     * group's. */
     waited = stalled > limits.stalled_us && stalled != UINT64_MAX ? stalled - limits.stalled_us : 0;
     if (stalled != 0) limits.stalled_us = stalled;
     limits.stalled_ms = now;

@@ -145,8 +145,8 @@ static void add_runs(bool dirty_only)
     }
 }
 
-/* Filling must not take the last of a group's memory, nor what the machine has not got, for then the
- * kernel kills. Dirty pages are in these accounts already. */
+/* Filling must not take the last of a group's memory, nor what the machine has not got, for then
+ * the kernel kills. Dirty pages are in these accounts already. */
 static bool has_room_for(size_t pages)
 {
     size_t bytes = pages << space.page_shift, left;

@@ -21,7 +21,8 @@
 #include "../page_heap/page_heap.h"
 
 enum { RESERVE_RUNS_MAX = 16 };
-/* For less the machine is not asked what it has left, of which such a share is not for a reserve. */
+/* For less the machine is not asked what it has left, of which such a share is not for a
+ * reserve. */
 #define RESERVE_ASKS_FROM_BYTES (16 * MiB)
 enum { RESERVE_LEAVES_SHARE = 8 };
 

@@ -358,10 +358,10 @@ void foreign_check(void)
     for (uint32_t i = 0; i < foreign.count; i++) {
         const struct foreign_extent *extent = extent_at(i);
 
-        require(extent->pages != 0 && extent->last < extent->pages); /* P1 */
-        require(extent->last + 3 <= extent->numbers);                /* P1 */
-        require((uintptr_t)extent->base >= end);                     /* P1 */
-        require(extent->before >= space.foreign_from);               /* P2 */
+        require(extent->last < extent->pages);         /* P1: in use */
+        require(extent->last + 3 <= extent->numbers);  /* P1 */
+        require((uintptr_t)extent->base >= end);       /* P1 */
+        require(extent->before >= space.foreign_from); /* P2 */
         require(
             !regions_share_slots((struct os_range){ extent->base, extent_bytes(extent) })); /* P3 */
         for (uint32_t at = 0; at < extent->numbers; at += FOREIGN_UNIT)

@@ -173,23 +173,26 @@ static READS_UNLOCKED void count_cache(const struct cache *cache, void *context)
     }
 }
 
-static void count_pages(struct count *count, struct snapshot_arena *into)
+/* Of all shared page heaps. */
+struct page_sums {
+    size_t open_pages; /* without the seams, which nobody can have */
+    size_t taken_most, large_pages, large_count;
+};
+
+static struct page_sums count_page_heaps(struct count *count, struct snapshot_arena *into)
 {
-    const struct large_cache_numbers *cached = &count->cached_large;
-    size_t open_bytes, open_pages = 0, large_pages = 0, large_count = 0, gone_pages, gone_count;
-    size_t taken_most = 0;
-    unsigned shift = space.page_shift;
+    struct page_sums sums = { 0, 0, 0, 0 };
 
     for (unsigned i = 0; i < page_heap_count(); i++) {
         struct page_heap *heap = &page_heap[i];
 
         lock_take(&heap->lock);
-        into->dirty += heap->free_pages[FREE_DIRTY] << shift;
-        into->clean += heap->free_pages[FREE_CLEAN] << shift;
-        open_pages += heap->open_pages; /* without the seams, which nobody can have */
-        taken_most += page_heap_taken_most(heap);
-        large_pages += heap->large_pages;
-        large_count += page_heap_large_count(heap);
+        into->dirty += heap->free_pages[FREE_DIRTY] << space.page_shift;
+        into->clean += heap->free_pages[FREE_CLEAN] << space.page_shift;
+        sums.open_pages += heap->open_pages;
+        sums.taken_most += page_heap_taken_most(heap);
+        sums.large_pages += heap->large_pages;
+        sums.large_count += page_heap_large_count(heap);
         into->large.taken += heap->large_leases;
         count->numbers->leases += heap->leases;
         count->numbers->returns += heap->returns;
@@ -198,28 +201,51 @@ static void count_pages(struct count *count, struct snapshot_arena *into)
         lock_numbers_add(&into->locks[ARENA_LOCK_RUNS], lock_numbers(&heap->lock));
         lock_give(&heap->lock);
     }
-    lock_take(&space.lock);
-    open_bytes = space.open_bytes;
-    lock_numbers_add(&into->locks[ARENA_LOCK_RUNS], lock_numbers(&space.lock));
-    lock_give(&space.lock);
-    into->dirty += cached->pages << shift;
-    gone_pages = min_size(cached->pages + count->waiting_pages, large_pages);
-    gone_count = min_size(cached->count + count->waiting_runs, large_count);
-    into->clean += min_size(count->waiting_pages, gone_pages) << shift;
-    into->large.allocated += (large_pages - gone_pages) << shift;
+    return sums;
+}
+
+/* What lies in large caches and quarantines is large blocks for the page heaps, and none for the
+ * program. */
+static void count_large(const struct count *count, struct snapshot_arena *into,
+                        const struct page_sums *sums)
+{
+    const struct large_cache_numbers *cached = &count->cached_large;
+    size_t gone_pages = min_size(cached->pages + count->waiting_pages, sums->large_pages);
+    size_t gone_count = min_size(cached->count + count->waiting_runs, sums->large_count);
+
+    into->dirty += cached->pages << space.page_shift;
+    into->clean += min_size(count->waiting_pages, gone_pages) << space.page_shift;
+    into->large.allocated += (sums->large_pages - gone_pages) << space.page_shift;
     take_spare_off(cached->staggered, into);
     into->large.taken += cached->takes;
-    into->large_count += large_count - gone_count;
-    count->numbers->opened = (open_pages << shift) + RELAXED_LOAD(commit.vast_bytes);
+    into->large_count += sums->large_count - gone_count;
+}
 
-    /* The rest of the maps is room for records, as that of the zone is. */
-    into->metadata_map = maps_bytes_for(taken_most << shift);
-    into->mapped = maps_bytes_for(max_size(open_bytes, taken_most << shift)) - into->metadata_map;
+/* Both maps and the zone: what is in use of them, and the room that is there for more. */
+static void count_metadata(struct snapshot_arena *into, size_t open_bytes, size_t taken_bytes)
+{
+    into->metadata_map = maps_bytes_for(taken_bytes);
+    into->mapped = maps_bytes_for(max_size(open_bytes, taken_bytes)) - into->metadata_map;
     lock_take(&meta.lock);
     into->metadata_records = commit.record_bytes;
     into->mapped += (size_t)(meta.zone_end - meta.open_base) - commit.record_bytes;
     into->locks[ARENA_LOCK_META] = lock_numbers(&meta.lock);
     lock_give(&meta.lock);
+}
+
+static void count_pages(struct count *count, struct snapshot_arena *into)
+{
+    struct page_sums sums = count_page_heaps(count, into);
+    size_t open_bytes;
+
+    lock_take(&space.lock);
+    open_bytes = space.open_bytes;
+    lock_numbers_add(&into->locks[ARENA_LOCK_RUNS], lock_numbers(&space.lock));
+    lock_give(&space.lock);
+    count_large(count, into, &sums);
+    count->numbers->opened =
+        (sums.open_pages << space.page_shift) + RELAXED_LOAD(commit.vast_bytes);
+    count_metadata(into, open_bytes, sums.taken_most << space.page_shift);
 }
 
 /* ---- what follows from the counts ---- */

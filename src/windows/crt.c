@@ -243,8 +243,8 @@ static void aligned_free_in(unsigned crt, void *block)
     else ORIGINAL(crt, aligned_free, free_function)(block);
 }
 
-/* Only the C library aligns at an offset. A block of ours that is to be aligned so moves into one of
- * the C library's. `fill`: what it gains reads as zero. */
+/* Only the C library aligns at an offset. A block of ours that is to be aligned so moves into one
+ * of the C library's. `fill`: what it gains reads as zero. */
 static void *move_to_offset(unsigned crt, void *block, size_t size, size_t align, size_t offset,
                             bool fill)
 {

@@ -5,6 +5,7 @@
  *        copies begins   of a process that is not hardened: a block that begins behind its page
  *        copies unseen   the same in a library that does not look: children come to their ends, or are stopped later */
 #include "../blackbox/blackbox.h"
+#include "../blackbox/hidden.h"
 
 #include <malloc.h>
 #include <signal.h>
@@ -15,14 +16,6 @@ enum { SMALL = 24, LARGE = 50000, ROOM = 1 << 20 };
 
 static char outside[ROOM], text[ROOM];
 static volatile size_t small = SMALL, large = LARGE;
-
-/* The compiler no longer knows how many bytes there are, so it calls the function. */
-static void *hidden(const volatile void *pointer)
-{
-    void *result = (void *)(uintptr_t)pointer;
-    __asm__ volatile("" : "+r"(result) : : "memory");
-    return result;
-}
 
 static char *taken(size_t bytes)
 {

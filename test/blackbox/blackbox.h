@@ -28,6 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "emulator.h"
 #include "process_status.h"
 
 /* A function that every test has and not every test needs. */
@@ -122,16 +123,13 @@ SHARED long environment_number(const char *name, long otherwise)
 /* An iteration count, scaled by PRAIRIE_TEST_PERCENT and PRAIRIE_TEST_SLOWER; at least 1. */
 SHARED long scaled(long count)
 {
-    long result = count * environment_number("PRAIRIE_TEST_PERCENT", 100) / 100
-                / environment_number("PRAIRIE_TEST_SLOWER", 1);
+    long result =
+        count * environment_number("PRAIRIE_TEST_PERCENT", 100) / 100 / (long)times_slower();
     return result > 0 ? result : 1;
 }
 
 /* Seconds after which something hangs. */
-SHARED unsigned patience(unsigned seconds)
-{
-    return seconds * (unsigned)environment_number("PRAIRIE_TEST_SLOWER", 1);
-}
+SHARED unsigned patience(unsigned seconds) { return seconds * times_slower(); }
 
 SHARED uint64_t seed_of_run(void)
 {
@@ -186,7 +184,7 @@ SHARED int task_count(void)
     DIR *folder = opendir("/proc/self/task");
     must(folder != NULL);
     int count = -2;
-    if (environment_number("PRAIRIE_TEST_SLOWER", 1) > 1) count--; /* an emulator has one itself */
+    if (times_slower() > 1) count--; /* an emulator has one itself */
     while (readdir(folder) != NULL) count++;
     closedir(folder);
     return count;

@@ -72,7 +72,7 @@ def values():
         get("prof_leak_error:true,prof_active:false", f"opt.{name}", 1)
     get("prof_leak:true,prof_active:false", "opt.prof_leak_error", 0)
     get("background_thread:true", "background_thread", 1)
-    # Nobody asked for a helper, and yet there may be one.
+    # Nobody asked for a background thread, and yet there may be one.
     get(None, "opt.background_thread", 0)
     get(None, "background_thread", 1)
     get("junk:alloc", "opt.junk", "alloc")

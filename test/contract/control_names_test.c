@@ -200,7 +200,7 @@ static void limits_of_threads_are_numbers(const struct check *check)
     assert_int_equal(read_size("opt.max_background_threads"), before);
 }
 
-static void the_helper_can_be_forbidden(const struct check *check)
+static void the_background_thread_can_be_forbidden(const struct check *check)
 {
     bool off = false, old = false;
     size_t length = sizeof old;
@@ -268,7 +268,7 @@ int main(void)
     ADD(bins_are_the_sizes_that_blocks_have);
     ADD(large_sizes_are_four_to_a_doubling);
     ADD(limits_of_threads_are_numbers);
-    ADD(the_helper_can_be_forbidden);
+    ADD(the_background_thread_can_be_forbidden);
     ADD(the_reserve_and_the_limits_obey);
     ADD(the_version_is_one_of_jemalloc);
     return checks_run("control_names");

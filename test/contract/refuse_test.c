@@ -77,7 +77,7 @@ static long kb_of_refusals(const struct check *check)
  * and comes in steps of a huge page: there one of three thousands must cost nothing. */
 static void refusals_cost_nothing(const struct check *check)
 {
-    int rounds = environment_number("PRAIRIE_TEST_SLOWER", 1) > 1 ? 3 : 1;
+    int rounds = times_slower() > 1 ? 3 : 1;
     long least_kb = LONG_MAX;
     void *warm = check->door->take(1000);
 

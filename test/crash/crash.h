@@ -21,6 +21,7 @@
 #define PRAIRIE_TEST_CRASH_H
 
 #include "../blackbox/blackbox.h"
+#include "../blackbox/hidden.h"
 
 #include <malloc.h>
 #include <pthread.h>
@@ -29,14 +30,6 @@
 enum { CROWD_COUNT = 20000 };
 
 static void *crowd_block[CROWD_COUNT];
-
-/* The same pointer, of which the compiler no longer knows where it came from. */
-SHARED void *hidden(const void *pointer)
-{
-    void *result = (void *)(uintptr_t)pointer;
-    __asm__ volatile("" : "+r"(result) : : "memory");
-    return result;
-}
 
 /* A small block is resized after it was freed, and six more after it. */
 SHARED void resize_freed(size_t bytes)

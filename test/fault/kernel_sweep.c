@@ -22,6 +22,8 @@
 #include "gate.h"
 #include "lives.h"
 
+#include "../blackbox/emulator.h"
+
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdio.h>
@@ -149,19 +151,13 @@ static char said[SAID_BYTES];
 
 /* ---- a life ---- */
 
-static unsigned slower(void)
-{
-    const char *given = getenv("PRAIRIE_TEST_SLOWER");
-
-    return given != NULL ? (unsigned)strtoul(given, NULL, 10) : 1;
-}
-
 static _Noreturn void be_born(const struct life *life, uint64_t seed, int words)
 {
-    const struct rlimit processor = { PROCESSOR_SECONDS * slower(), PROCESSOR_SECONDS * slower() };
+    const rlim_t seconds = PROCESSOR_SECONDS * times_slower();
+    const struct rlimit processor = { seconds, seconds };
 
     (void)setrlimit(RLIMIT_CPU, &processor);
-    (void)alarm(LIFE_SECONDS * slower());
+    (void)alarm(LIFE_SECONDS * times_slower());
     (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* clearing huge pages is what takes time */
     (void)dup2(words, STDERR_FILENO);
     live_whole_life(life, seed, account);

@@ -144,8 +144,8 @@ bool fake_fault_from(uintptr_t code, const void *frame, const void *address);
 /* ---- time and the background thread ---- */
 
 void fake_clock_ms(uint64_t forward_ms);
-/* Does the thread that is looked at sleep: now, or since then? NULL: none ever does. Returns how many
- * were looked at since the last call. */
+/* Does the thread that is looked at sleep: now, or since then? NULL: none ever does. Returns how
+ * many were looked at since the last call. */
 unsigned fake_naps(bool (*sleeps)(bool since));
 /* May threads be started (the default), to wait until fake_thread_run? */
 void fake_thread_allow(bool allowed);

@@ -42,11 +42,12 @@ void check_refusal(const struct request *request, const void *block, int error);
 /* The block's arena must be one of two. Returns it, or ARENA_AUTOMATIC. */
 int arena_found(const struct request *request, const void *base);
 void check_usable(const struct request *request, void *base, size_t usable);
-/* In a hardened process: sampled blocks have no mark, nor large ones of arenas that the program made,
- * nor those that are taken while hooks run, whatever they are resized to. `before`: as below. */
+/* In a hardened process: sampled blocks have no mark, nor large ones of arenas that the program
+ * made, nor those that are taken while hooks run, whatever they are resized to. `before`: as
+ * below. */
 bool may_be_unmarked(const void *base, const struct block *before);
-/* As many as nallocx told; in a hardened process more, of a block that has no mark. `before`: what it
- * was resized from; NULL: it is new. */
+/* As many as nallocx told; in a hardened process more, of a block that has no mark. `before`: what
+ * it was resized from; NULL: it is new. */
 void check_size_told(const struct request *request, const void *base, size_t usable,
                      const struct block *before);
 /* Bytes from..to are all this one. */

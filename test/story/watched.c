@@ -274,8 +274,7 @@ static void require_reading(void)
     char byte = 1, copy = 0;
     struct iovec here = { &copy, 1 }, there = { &byte, 1 };
 
-    if (environment_number("PRAIRIE_TEST_SLOWER", 1) > 1)
-        skip_test("an emulator's maps are not those of the program");
+    if (times_slower() > 1) skip_test("an emulator's maps are not those of the program");
     if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) != 1)
         skip_test("processes cannot be read here: %s", strerror(errno));
 }

@@ -15,6 +15,8 @@
 #include "sizes.h"
 #include "ways.h"
 
+#include "../blackbox/emulator.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -69,13 +71,6 @@ static void usage(void)
             "an answer, because something makes the kernel refuse. --drift, with threads and for "
             "minutes:\nresident memory must not grow.\n");
     exit(EXIT_USAGE);
-}
-
-/* How many times slower than the processor an emulator is: fewer steps, more patience. */
-static unsigned slower(void)
-{
-    const char *given = getenv("PRAIRIE_TEST_SLOWER");
-    return given != NULL ? (unsigned)strtoul(given, NULL, 10) : 1;
 }
 
 static double now_seconds(void)
@@ -181,7 +176,7 @@ static void lose_child(pid_t child, const char *how)
  * machine it may wait for a processor. */
 static int wait_for(pid_t child)
 {
-    const double patience = CHILD_SECONDS * slower();
+    const double patience = CHILD_SECONDS * times_slower();
     clockid_t clock;
     bool has_clock = clock_getcpuclockid(child, &clock) == 0;
     double worked = 0, since = now_seconds();
@@ -227,7 +222,7 @@ static void replace_the_dead(void)
  * work while we fork, and none ends. */
 static void fork_when_possible(void)
 {
-    if (slower() > 1) {
+    if (times_slower() > 1) {
         atomic_store(&nobody_ends, true);
         replace_the_dead();
         nanosleep(&(struct timespec){ .tv_nsec = CLEARED_UP_MS * 1000000L }, NULL);
@@ -356,7 +351,7 @@ static void take_option(struct options *options, const char *name, const char *v
     case 't': world.lane_count = (unsigned)strtoul(value, NULL, 10); break;
     case 'm': world.live_bytes_max = strtoull(value, NULL, 10); break;
     case 'r': world.seed = strtoull(value, NULL, 10); break;
-    case 'n': options->steps = strtoull(value, NULL, 10) / slower(); break;
+    case 'n': options->steps = strtoull(value, NULL, 10) / times_slower(); break;
     case 'f': options->forks_per_second = (unsigned)strtoul(value, NULL, 10); break;
     case 'b': world.sabotage = sabotage_of(value); break;
     default: usage();

@@ -106,7 +106,7 @@ static void threads_one_after_another_have_the_same_one(void **state)
 }
 
 /* Two looks are all that it takes after the last thread but one has ended. */
-static void the_helper_of_one_thread_gives_them_back(void **state)
+static void the_background_thread_of_one_thread_gives_them_back(void **state)
 {
     size_t records = start_with_crowd();
 
@@ -168,6 +168,6 @@ static void caches_of_a_hardened_process_go(void **state)
 UNIT_MAIN(UNIT_TEST(what_no_thread_needs_goes_to_the_kernel),
           UNIT_TEST(all_but_few_go_when_memory_is_wanted),
           UNIT_TEST(threads_one_after_another_have_the_same_one),
-          UNIT_TEST(the_helper_of_one_thread_gives_them_back),
+          UNIT_TEST(the_background_thread_of_one_thread_gives_them_back),
           UNIT_TEST(a_crowd_that_ends_asks_for_a_look), UNIT_TEST(caches_of_a_sampled_process_stay),
           UNIT_TEST(caches_of_a_hardened_process_go))

@@ -617,6 +617,17 @@ static void c6_room_is_closed_of_a_larger_one(void)
     magazine->limit--;
     if (magazine->top > magazine->limit) magazine->top = magazine->limit;
 }
+static void c7_wider_than_one_thread_may_be(void)
+{
+    static void *slots[CLASS_COUNT][WIDE_BLOCKS_MAX + 1];
+
+    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
+        victim->spare[class_index] = (struct spare){ .capacity = WIDE_BLOCKS_MAX };
+        victim->front.magazine[class_index] =
+            (struct magazine){ .top = slots[class_index],
+                               .limit = slots[class_index] + WIDE_BLOCKS_MAX };
+    }
+}
 static void c8_nobodys(void) { victim->fixed |= CACHE_ABANDONED; }
 static void f2_some_may_pass(void) { victim->front.left += 1; }
 static void more_room_than_any_has(void)
@@ -644,6 +655,7 @@ static void broken_invariants_are_found(void **state)
         HARM(c4_keeps_runs_while_it_is_off),
         HARM(c5_has_magazines_while_it_is_off),
         HARM(c6_room_is_closed_of_a_larger_one),
+        HARM(c7_wider_than_one_thread_may_be),
         HARM(c8_nobodys),
         HARM(f2_some_may_pass),
         HARM(more_room_than_any_has),

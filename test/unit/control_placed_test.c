@@ -302,8 +302,8 @@ static void a_bound_thread_follows_the_hooks_of_its_arena(void **state)
     assert_false(thread_front()->cache->front.keeps_runs);
 }
 
-/* What is asked for ahead of need is bounded by what was set before the hooks, too, and in that arena
- * alone. */
+/* What is asked for ahead of need is bounded by what was set before the hooks, too, and in that
+ * arena alone. */
 static void growth_is_limited_before_there_are_hooks(void **state)
 {
     struct arena *arena = hooked_arena(), *other;

@@ -123,7 +123,7 @@ static void a_burst_of_the_only_thread_goes_back_in_ten_seconds(void **state)
     assert_true(held_pages() <= peak / 10);
 }
 
-static void a_burst_without_helper_goes_back_at_once(void **state)
+static void a_burst_without_background_thread_goes_back_at_once(void **state)
 {
     size_t peak;
 
@@ -154,5 +154,5 @@ UNIT_MAIN(UNIT_TEST(sparse_slabs_are_reclaimed_before_growth),
           UNIT_TEST(the_whole_address_space_is_looked_at_once),
           UNIT_TEST(dense_slabs_are_left_alone),
           UNIT_TEST(a_burst_of_the_only_thread_goes_back_in_ten_seconds),
-          UNIT_TEST(a_burst_without_helper_goes_back_at_once),
+          UNIT_TEST(a_burst_without_background_thread_goes_back_at_once),
           UNIT_TEST(a_burst_of_a_threaded_program_goes_back_in_ten_seconds))

@@ -72,7 +72,7 @@ static void a_fall_of_the_only_thread_goes_later(void **state)
 }
 
 /* Who is there already is left a small one, too. */
-static void what_is_left_to_the_helper_is_not_told_it_again(void **state)
+static void what_is_left_to_the_background_thread_is_not_told_it_again(void **state)
 {
     enum { RUNS = 16 };
     uint32_t page[RUNS];
@@ -120,7 +120,7 @@ static void the_only_thread_closes_the_end(void **state)
     assert_int_equal(fake_calls(FAKE_THREAD_START), 0);
 }
 
-static void who_has_no_helper_closes_the_end(void **state)
+static void who_has_no_background_thread_closes_the_end(void **state)
 {
     (void)state;
     start_threads(2);
@@ -270,7 +270,7 @@ static void breathe_meanwhile(void)
 }
 
 /* It does not end while what it is there for lies there, whenever that came. */
-static void the_helper_of_one_thread_stays_while_it_breathes(void **state)
+static void the_background_thread_of_one_thread_stays_while_it_breathes(void **state)
 {
     (void)state;
     start_threads(1);
@@ -292,7 +292,7 @@ static void keeps_little_alone(void)
     }
 }
 
-static void one_thread_that_may_have_no_helper_keeps_little(void **state)
+static void one_thread_that_may_have_no_background_thread_keeps_little(void **state)
 {
     (void)state;
     start_threads(1);
@@ -302,7 +302,7 @@ static void one_thread_that_may_have_no_helper_keeps_little(void **state)
 }
 
 /* And a kernel that refuses one is not asked at every free. */
-static void one_thread_that_is_refused_a_helper_keeps_little(void **state)
+static void one_thread_that_is_refused_a_background_thread_keeps_little(void **state)
 {
     (void)state;
     start_threads(1);
@@ -333,8 +333,8 @@ static void a_fork_of_one_thread_meets_no_other(void **state)
     assert_true(dirty_pages() <= plain_budget());
 }
 
-/* Who waits for stalls has the background thread while there are threads, and no longer: it may wait
- * for a lock of the only one, which a handler of its signals interrupted. */
+/* Who waits for stalls has the background thread while there are threads, and no longer: it may
+ * wait for a lock of the only one, which a handler of its signals interrupted. */
 static void a_fork_of_the_last_thread_meets_no_other(void **state)
 {
     (void)state;
@@ -361,7 +361,7 @@ static void tell_it_to_end(enum fake_call kind)
 }
 
 /* Who forks waits for no more than the call that it is in. */
-static void the_helper_ends_in_the_middle_of_its_work(void **state)
+static void the_background_thread_ends_in_the_middle_of_its_work(void **state)
 {
     enum { PARTS = 8 };
     uint32_t part[PARTS];
@@ -386,7 +386,7 @@ static void the_helper_ends_in_the_middle_of_its_work(void **state)
 }
 
 /* Who tells it to may hold the locks that it would need to close the end. */
-static void the_helper_leaves_the_end_open_when_it_is_told_to_end(void **state)
+static void the_background_thread_leaves_the_end_open_when_it_is_told_to_end(void **state)
 {
     size_t open;
 
@@ -406,7 +406,7 @@ static void the_helper_leaves_the_end_open_when_it_is_told_to_end(void **state)
 }
 
 /* Where none runs a fork meets nobody either. */
-static void a_fork_without_a_helper_waits_for_nobody(void **state)
+static void a_fork_without_a_background_thread_waits_for_nobody(void **state)
 {
     (void)state;
     start_threads(1);
@@ -417,7 +417,7 @@ static void a_fork_without_a_helper_waits_for_nobody(void **state)
 }
 
 /* It may hold a lock for a moment yet. */
-static void a_fork_waits_for_a_helper_that_says_it_ends(void **state)
+static void a_fork_waits_for_a_background_thread_that_says_it_ends(void **state)
 {
     (void)state;
     start_threads(1);
@@ -441,7 +441,7 @@ static void see_that_it_is_known(void)
 }
 
 /* A signal handler forks when the wish for it is noted, and it has not begun. */
-static void a_helper_that_is_the_childs_is_known_there(void **state)
+static void a_background_thread_that_is_the_childs_is_known_there(void **state)
 {
     (void)state;
     start_threads(1);
@@ -455,7 +455,7 @@ static void a_helper_that_is_the_childs_is_known_there(void **state)
 }
 
 /* It is woken, and is not there when the option's writer goes on. */
-static void a_helper_that_is_forbidden_ends_at_once(void **state)
+static void a_background_thread_that_is_forbidden_ends_at_once(void **state)
 {
     (void)state;
     start_threads(2);
@@ -501,9 +501,10 @@ static void a_fork_of_several_threads_changes_nothing(void **state)
 UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
           UNIT_TEST(the_only_thread_purges_at_once), UNIT_TEST(a_copy_has_no_background_thread),
           UNIT_TEST(a_fall_of_the_only_thread_goes_later),
-          UNIT_TEST(what_is_left_to_the_helper_is_not_told_it_again),
+          UNIT_TEST(what_is_left_to_the_background_thread_is_not_told_it_again),
           UNIT_TEST(options_that_keep_nothing_are_obeyed_at_once),
-          UNIT_TEST(the_only_thread_closes_the_end), UNIT_TEST(who_has_no_helper_closes_the_end),
+          UNIT_TEST(the_only_thread_closes_the_end),
+          UNIT_TEST(who_has_no_background_thread_closes_the_end),
           UNIT_TEST(what_goes_at_once_closes_the_end),
           UNIT_TEST(looks_are_as_frequent_as_the_span_is_short),
           UNIT_TEST(a_program_that_shrank_empties_its_depots),
@@ -511,15 +512,15 @@ UNIT_MAIN(UNIT_TEST(what_is_within_the_budget_is_nobodys_business),
           UNIT_TEST(a_program_that_did_not_shrink_keeps_them),
           UNIT_TEST(each_purge_drains_what_nobody_took),
           UNIT_TEST(what_a_breathing_program_leaves_goes_later),
-          UNIT_TEST(the_helper_of_one_thread_stays_while_it_breathes),
-          UNIT_TEST(one_thread_that_may_have_no_helper_keeps_little),
-          UNIT_TEST(one_thread_that_is_refused_a_helper_keeps_little),
+          UNIT_TEST(the_background_thread_of_one_thread_stays_while_it_breathes),
+          UNIT_TEST(one_thread_that_may_have_no_background_thread_keeps_little),
+          UNIT_TEST(one_thread_that_is_refused_a_background_thread_keeps_little),
           UNIT_TEST(a_fork_of_one_thread_meets_no_other),
           UNIT_TEST(a_fork_of_the_last_thread_meets_no_other),
-          UNIT_TEST(the_helper_ends_in_the_middle_of_its_work),
-          UNIT_TEST(the_helper_leaves_the_end_open_when_it_is_told_to_end),
-          UNIT_TEST(a_fork_without_a_helper_waits_for_nobody),
-          UNIT_TEST(a_fork_waits_for_a_helper_that_says_it_ends),
-          UNIT_TEST(a_helper_that_is_the_childs_is_known_there),
-          UNIT_TEST(a_helper_that_is_forbidden_ends_at_once),
+          UNIT_TEST(the_background_thread_ends_in_the_middle_of_its_work),
+          UNIT_TEST(the_background_thread_leaves_the_end_open_when_it_is_told_to_end),
+          UNIT_TEST(a_fork_without_a_background_thread_waits_for_nobody),
+          UNIT_TEST(a_fork_waits_for_a_background_thread_that_says_it_ends),
+          UNIT_TEST(a_background_thread_that_is_the_childs_is_known_there),
+          UNIT_TEST(a_background_thread_that_is_forbidden_ends_at_once),
           UNIT_TEST(a_fork_of_several_threads_changes_nothing))

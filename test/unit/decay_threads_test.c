@@ -5,7 +5,7 @@
 #include "breaths.h"
 
 /* The promise: ten seconds after the last free of a burst nine tenths are back with the kernel. */
-static void the_helper_gives_back_what_nobody_needs(void **state)
+static void the_background_thread_gives_back_what_nobody_needs(void **state)
 {
     uint64_t start;
 
@@ -84,7 +84,7 @@ static void hold_much_and_free_some(void)
 }
 
 /* Within the budget, but it would stay for ever if nobody came to look. */
-static void the_helper_is_asked_early(void **state)
+static void the_background_thread_is_asked_early(void **state)
 {
     (void)state;
     start_threads(2);
@@ -100,7 +100,7 @@ static void the_helper_is_asked_early(void **state)
     assert_true(dirty_pages() < pages_of_bytes(PURGE_KEEP_BYTES));
 }
 
-static void who_has_no_helper_keeps_the_budget(void **state)
+static void who_has_no_background_thread_keeps_the_budget(void **state)
 {
     (void)state;
     start_threads(1);
@@ -128,7 +128,7 @@ static void one_thread_asks_nobody_early(void **state)
     assert_int_equal(fake_calls(FAKE_THREAD_START) + fake_calls(FAKE_PURGE), 0);
 }
 
-static void the_helper_leaves_what_is_needed(void **state)
+static void the_background_thread_leaves_what_is_needed(void **state)
 {
     (void)state;
     start_threads(2);
@@ -139,7 +139,7 @@ static void the_helper_leaves_what_is_needed(void **state)
     assert_true(looks >= 20);
 }
 
-static void the_helper_empties_the_depots(void **state)
+static void the_background_thread_empties_the_depots(void **state)
 {
     (void)state;
     start_threads(2);
@@ -171,7 +171,7 @@ static unsigned give_empty(unsigned class_index)
 }
 
 /* The rest of a magazine that small ones were filled from, and the empty ones that were traded. */
-static void the_helper_empties_what_was_opened(void **state)
+static void the_background_thread_empties_what_was_opened(void **state)
 {
     void *slots[SLOTS_MAX];
     struct depot *depot;
@@ -203,7 +203,7 @@ static void ask_again(void)
 }
 
 /* Whoever finds it running relies on it. */
-static void the_helper_stays_while_it_is_asked(void **state)
+static void the_background_thread_stays_while_it_is_asked(void **state)
 {
     (void)state;
     start_threads(2);
@@ -217,7 +217,7 @@ static void the_helper_stays_while_it_is_asked(void **state)
 }
 
 /* Asked between its last look and its end, which looks once more. */
-static void the_helper_does_not_end_unheard(void **state)
+static void the_background_thread_does_not_end_unheard(void **state)
 {
     (void)state;
     start_threads(2);
@@ -231,7 +231,7 @@ static void the_helper_does_not_end_unheard(void **state)
 }
 
 /* Runs that slabs left behind count as used until the background thread returns them. */
-static void the_helper_empties_the_stocks(void **state)
+static void the_background_thread_empties_the_stocks(void **state)
 {
     (void)state;
     start_threads(2);
@@ -246,7 +246,7 @@ static void the_helper_empties_the_stocks(void **state)
     assert_int_equal(page_heap_used_pages(page_heap), 0);
 }
 
-static void a_helper_that_ended_starts_again(void **state)
+static void a_background_thread_that_ended_starts_again(void **state)
 {
     (void)state;
     start_threads(2);
@@ -261,7 +261,7 @@ static void a_helper_that_ended_starts_again(void **state)
 }
 
 /* Without a background thread memory must go back too. */
-static void a_helper_that_is_refused_is_not_needed(void **state)
+static void a_background_thread_that_is_refused_is_not_needed(void **state)
 {
     (void)state;
     start_threads(2);
@@ -355,13 +355,13 @@ static void rights_given_up_end_it(unsigned threads)
     assert_true(fake_thread_waits());
 }
 
-static void the_helper_of_one_thread_ends_with_its_rights(void **state)
+static void the_background_thread_of_one_thread_ends_with_its_rights(void **state)
 {
     (void)state;
     rights_given_up_end_it(1);
 }
 
-static void the_helper_of_threads_ends_with_its_rights(void **state)
+static void the_background_thread_of_threads_ends_with_its_rights(void **state)
 {
     (void)state;
     rights_given_up_end_it(2);
@@ -392,7 +392,7 @@ static void what_comes_while_its_rights_end_it_goes_as_well(void **state)
 }
 
 /* Comparing rights often changes nothing of when it looks for memory, or of when it ends. */
-static void the_helper_keeps_time_while_rights_are_the_same(void **state)
+static void the_background_thread_keeps_time_while_rights_are_the_same(void **state)
 {
     uint64_t start, plain_ms, plain_purges;
 
@@ -422,7 +422,7 @@ static void shorten_the_span(enum fake_call kind)
     decay_obey_options();
 }
 
-static void the_helper_sleeps_no_longer_than_is_asked_now(void **state)
+static void the_background_thread_sleeps_no_longer_than_is_asked_now(void **state)
 {
     uint64_t start, wakes;
 
@@ -458,7 +458,7 @@ static void wait_for_memory(void)
 }
 
 /* Stalls are looked for however rarely memory is given back. */
-static void the_helper_looks_for_stalls_twice_a_second(void **state)
+static void the_background_looks_for_stalls_twice_a_second(void **state)
 {
     uint64_t start;
 
@@ -475,7 +475,7 @@ static void the_helper_looks_for_stalls_twice_a_second(void **state)
     assert_int_equal(decay_numbers().looks, 0);
 }
 
-static void the_helper_can_be_declined(void **state)
+static void the_background_thread_can_be_declined(void **state)
 {
     (void)state;
     start_threads(2);
@@ -485,7 +485,7 @@ static void the_helper_can_be_declined(void **state)
     assert_int_equal(dirty_pages(), burst_pages() / PURGE_PEAK_SHARE);
 }
 
-static void the_helper_meets_a_kernel_that_refuses(void **state)
+static void the_background_thread_meets_a_kernel_that_refuses(void **state)
 {
     (void)state;
     start_threads(2);
@@ -519,7 +519,7 @@ static void what_is_worth_no_pass_keeps_nobody_awake(void **state)
 
 static unsigned waiting_magazines(void) { return arenas[0]->bin[5].depot.full.count; }
 
-/* As many clears as a helper would have made looks, however often threads return pages. */
+/* As many clears as a background_thread would have made looks, however often threads return pages. */
 static void clear_alone(void)
 {
     unsigned brought;
@@ -537,7 +537,7 @@ static void clear_alone(void)
     assert_int_equal(page_heap_used_pages(page_heap), 0);
 }
 
-static void threads_without_a_helper_clear(void **state)
+static void threads_without_a_background_thread_clear(void **state)
 {
     (void)state;
     start_threads(2);
@@ -548,7 +548,7 @@ static void threads_without_a_helper_clear(void **state)
     clear_alone();
 }
 
-static void threads_whose_helper_is_refused_clear(void **state)
+static void threads_whose_background_thread_is_refused_clear(void **state)
 {
     (void)state;
     start_threads(2);
@@ -576,7 +576,7 @@ static void one_thread_whose_pages_go_at_once_clears(void **state)
 }
 
 /* Dirty pages are not left to it, depots and caches are. */
-static void the_helper_empties_depots_where_pages_go_at_once(void **state)
+static void the_background_thread_empties_depots_where_pages_go_at_once(void **state)
 {
     (void)state;
     start_threads(2);
@@ -624,27 +624,36 @@ static void the_child_of_a_fork_starts_its_own_thread(void **state)
     assert_true(fake_thread_waits());
 }
 
-UNIT_MAIN(
-    UNIT_TEST(the_helper_is_asked_early), UNIT_TEST(who_has_no_helper_keeps_the_budget),
-    UNIT_TEST(one_thread_asks_nobody_early), UNIT_TEST(the_helper_gives_back_what_nobody_needs),
-    UNIT_TEST(what_huge_pages_left_goes_in_the_background),
-    UNIT_TEST(at_rest_huge_pages_are_no_longer_wanted), UNIT_TEST(the_helper_leaves_what_is_needed),
-    UNIT_TEST(the_helper_empties_the_depots), UNIT_TEST(the_helper_empties_what_was_opened),
-    UNIT_TEST(the_helper_stays_while_it_is_asked), UNIT_TEST(the_helper_does_not_end_unheard),
-    UNIT_TEST(the_helper_empties_the_stocks), UNIT_TEST(a_helper_that_ended_starts_again),
-    UNIT_TEST(a_helper_that_is_refused_is_not_needed), UNIT_TEST(near_a_limit_it_is_not_asked),
-    UNIT_TEST(it_is_asked_once), UNIT_TEST(the_last_thread_purges_at_once),
-    UNIT_TEST(the_helper_of_one_thread_ends_with_its_rights),
-    UNIT_TEST(the_helper_of_threads_ends_with_its_rights),
-    UNIT_TEST(what_comes_while_its_rights_end_it_goes_as_well),
-    UNIT_TEST(the_helper_keeps_time_while_rights_are_the_same),
-    UNIT_TEST(the_helper_sleeps_no_longer_than_is_asked_now),
-    UNIT_TEST(a_new_listener_ends_a_long_sleep),
-    UNIT_TEST(the_helper_looks_for_stalls_twice_a_second), UNIT_TEST(the_helper_can_be_declined),
-    UNIT_TEST(the_helper_meets_a_kernel_that_refuses),
-    UNIT_TEST(what_is_worth_no_pass_keeps_nobody_awake), UNIT_TEST(threads_without_a_helper_clear),
-    UNIT_TEST(threads_whose_helper_is_refused_clear), UNIT_TEST(threads_that_may_keep_none_clear),
-    UNIT_TEST(one_thread_whose_pages_go_at_once_clears),
-    UNIT_TEST(the_helper_empties_depots_where_pages_go_at_once),
-    UNIT_TEST(the_slow_calls_are_made_without_any_lock),
-    UNIT_TEST(the_child_of_a_fork_starts_its_own_thread))
+UNIT_MAIN(UNIT_TEST(the_background_thread_is_asked_early),
+          UNIT_TEST(who_has_no_background_thread_keeps_the_budget),
+          UNIT_TEST(one_thread_asks_nobody_early),
+          UNIT_TEST(the_background_thread_gives_back_what_nobody_needs),
+          UNIT_TEST(what_huge_pages_left_goes_in_the_background),
+          UNIT_TEST(at_rest_huge_pages_are_no_longer_wanted),
+          UNIT_TEST(the_background_thread_leaves_what_is_needed),
+          UNIT_TEST(the_background_thread_empties_the_depots),
+          UNIT_TEST(the_background_thread_empties_what_was_opened),
+          UNIT_TEST(the_background_thread_stays_while_it_is_asked),
+          UNIT_TEST(the_background_thread_does_not_end_unheard),
+          UNIT_TEST(the_background_thread_empties_the_stocks),
+          UNIT_TEST(a_background_thread_that_ended_starts_again),
+          UNIT_TEST(a_background_thread_that_is_refused_is_not_needed),
+          UNIT_TEST(near_a_limit_it_is_not_asked), UNIT_TEST(it_is_asked_once),
+          UNIT_TEST(the_last_thread_purges_at_once),
+          UNIT_TEST(the_background_thread_of_one_thread_ends_with_its_rights),
+          UNIT_TEST(the_background_thread_of_threads_ends_with_its_rights),
+          UNIT_TEST(what_comes_while_its_rights_end_it_goes_as_well),
+          UNIT_TEST(the_background_thread_keeps_time_while_rights_are_the_same),
+          UNIT_TEST(the_background_thread_sleeps_no_longer_than_is_asked_now),
+          UNIT_TEST(a_new_listener_ends_a_long_sleep),
+          UNIT_TEST(the_background_looks_for_stalls_twice_a_second),
+          UNIT_TEST(the_background_thread_can_be_declined),
+          UNIT_TEST(the_background_thread_meets_a_kernel_that_refuses),
+          UNIT_TEST(what_is_worth_no_pass_keeps_nobody_awake),
+          UNIT_TEST(threads_without_a_background_thread_clear),
+          UNIT_TEST(threads_whose_background_thread_is_refused_clear),
+          UNIT_TEST(threads_that_may_keep_none_clear),
+          UNIT_TEST(one_thread_whose_pages_go_at_once_clears),
+          UNIT_TEST(the_background_thread_empties_depots_where_pages_go_at_once),
+          UNIT_TEST(the_slow_calls_are_made_without_any_lock),
+          UNIT_TEST(the_child_of_a_fork_starts_its_own_thread))

@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
-#include "unit.h"
+#include "harms.h"
 
 #include <pthread.h>
 
@@ -337,10 +337,65 @@ static void a_refused_call_adds_nothing(void **state)
     assert_true(fake_failures() >= 2);
 }
 
+/* ---- the walk ---- */
+
+enum { EXTENTS = 3, EXTENT_PAGES = 100 };
+
+/* P1: numbers of their records, in order. */
+static uint32_t *order(void) { return *(uint32_t *const *)foreign_order_address(); }
+static struct foreign_extent *in_order(unsigned index) { return meta_record(order()[index]); }
+
+static void p1_out_of_order(void)
+{
+    uint32_t first = order()[0];
+
+    order()[0] = order()[1];
+    order()[1] = first;
+}
+static void p1_two_overlap(void) { in_order(0)->pages = EXTENT_PAGES * EXTENT_PAGES; }
+static void p1_not_in_use(void) { in_order(0)->pages = 0; }
+static void p1_a_last_page_beyond_the_end(void) { in_order(0)->last = in_order(0)->pages; }
+static void p1_more_pages_than_numbers(void)
+{
+    in_order(0)->last = in_order(0)->numbers - 2;
+    in_order(0)->pages = in_order(0)->numbers;
+}
+static void p2_numbers_that_were_never_given(void)
+{
+    in_order(0)->before = space.foreign_from - FOREIGN_UNIT;
+}
+static void p2_numbers_of_another(void) { in_order(0)->before = in_order(1)->before; }
+static void p3_in_a_region(void) { in_order(EXTENTS - 1)->base = space.region[0].base; }
+static void o1_bytes_of_a_vast_block_that_is_none(void) { commit.vast_bytes += page_bytes(); }
+static void o1_a_vast_block_too_many(void) { commit.vast_count++; }
+
+static void broken_invariants_are_found(void **state)
+{
+    static const struct harm harms[] = {
+        HARM(p1_out_of_order),
+        HARM(p1_two_overlap),
+        HARM(p1_not_in_use),
+        HARM(p1_a_last_page_beyond_the_end),
+        HARM(p1_more_pages_than_numbers),
+        HARM(p2_numbers_that_were_never_given),
+        HARM(p2_numbers_of_another),
+        HARM(p3_in_a_region),
+        HARM(o1_bytes_of_a_vast_block_that_is_none),
+        HARM(o1_a_vast_block_too_many),
+    };
+
+    (void)state;
+    start_space();
+    for (unsigned i = 0; i < EXTENTS; i++)
+        assert_int_not_equal(add_checked(place_in_space(SOMEWHERE + i * 4 * MiB), EXTENT_PAGES), 0);
+    expect_harms_found(harms, ARRAY_COUNT(harms), check_numbers);
+}
+
 UNIT_MAIN(UNIT_TEST(each_page_has_a_number), UNIT_TEST(a_lock_is_taken_only_in_a_change),
           UNIT_TEST(a_long_extent_has_numbers_to_its_end),
           UNIT_TEST(regions_and_foreign_extents_share_no_number),
           UNIT_TEST(numbers_end_at_the_regions), UNIT_TEST(numbers_are_used_again),
           UNIT_TEST(many_are_found), UNIT_TEST(memory_beyond_the_class_map),
           UNIT_TEST(readers_see_old_or_new), UNIT_TEST(a_long_change_is_waited_for),
-          UNIT_TEST(the_version_starts_over), UNIT_TEST(a_refused_call_adds_nothing))
+          UNIT_TEST(the_version_starts_over), UNIT_TEST(a_refused_call_adds_nothing),
+          UNIT_TEST(broken_invariants_are_found))

@@ -335,6 +335,16 @@ static void a_refused_cell_is_closed_once(void **state)
 
 static unsigned harmed_class(void) { return class_of_size(48); }
 
+static void u1_a_cell_too_many_in_the_queue(void) { ++*inside_pool_freed; }
+static void u1_a_cell_left_out_of_the_queue(void) { --*inside_pool_freed; }
+static void u1_a_held_cell_in_the_queue(void)
+{
+    for (unsigned i = 0; i < 8; i++)
+        if (strays.block[i] != NULL) inside_pool_queue[0] = (uint16_t)i;
+}
+static void u1_a_cell_twice_in_the_queue(void) { inside_pool_queue[1] = inside_pool_queue[0]; }
+static void u2_a_held_one_that_is_not_counted(void) { --*inside_pool_held; }
+static void u2_more_held_than_may_be(void) { *inside_pool_held_most = 0; }
 static void u3_a_block_that_is_no_stray(void) { strays.block[0] = NULL; }
 static void u3_a_stray_that_was_given_back(void) { strays.block[1] = strays.block[0]; }
 static void u4_sized_frees_that_do_not_look(void) { sized_free_watch(harmed_class(), -1); }
@@ -349,15 +359,21 @@ static void a_page_too_many_counted(void) { commit.guarded_bytes += page_bytes()
 static void broken_invariants_are_found(void **state)
 {
     static const struct harm harms[] = {
+        HARM(u1_a_cell_too_many_in_the_queue), HARM(u1_a_cell_left_out_of_the_queue),
+        HARM(u1_a_held_cell_in_the_queue),     HARM(u1_a_cell_twice_in_the_queue),
+        HARM(u2_more_held_than_may_be),        HARM(u2_a_held_one_that_is_not_counted),
         HARM(u3_a_block_that_is_no_stray),     HARM(u3_a_stray_that_was_given_back),
         HARM(u4_sized_frees_that_do_not_look), HARM(u5_one_too_many_held),
         HARM(u5_one_of_another_class),         HARM(a_page_too_many_counted),
     };
 
+    char *blocks[2];
+
     (void)state;
     start_pool(8);
     (void)take_of(1, 48, 16);
-    give(take_of(2, 48, 16));
+    for (unsigned i = 0; i < 2; i++) blocks[i] = take_of(2 + i, 48, 16);
+    for (unsigned i = 0; i < 2; i++) give(blocks[i]);
     expect_harms_found(harms, ARRAY_COUNT(harms), guarded_check);
 }
 

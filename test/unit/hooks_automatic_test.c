@@ -202,8 +202,8 @@ static void *allocs_in_circles(struct extent_hooks *hooks, void *new_address, si
     return test_alloc(hooks, new_address, bytes, align, zero, commit, arena);
 }
 
-/* Past its end a thread has no cache, and hooks supply what it takes all the same; but not what they
- * take themselves meanwhile. */
+/* Past its end a thread has no cache, and hooks supply what it takes all the same; but not what
+ * they take themselves meanwhile. */
 static void hooks_serve_threads_without_caches(void **state)
 {
     struct extent_hooks hooks = test_hooks;

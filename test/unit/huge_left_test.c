@@ -1,4 +1,5 @@
-/* huge_left_test.c - the clean pages that huge pages made resident go when the wish for those ends. */
+/* huge_left_test.c - the clean pages that huge pages made resident go when the wish for those
+ * ends. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
@@ -11,7 +12,7 @@ static uint32_t clean_between(size_t pages)
 
     assert_true(page >= space.region[0].first_page);
     assert_true(page + pages + 2 <= space.region[0].first_page + space.region[0].open_pages);
-    page = fence_off(page, pages);
+    page = set_apart(page, pages);
     run_return_clean(page);
     expect_run(page, pages, PAGE_CLEAN);
     check_runs();

@@ -228,7 +228,7 @@ static void long_runs_are_cut_between_huge_pages(void **state)
     (void)state;
     need_huge_pages();
     start_pages();
-    page = fenced(16 * pages_of_huge_page() + 3);
+    page = between_used(16 * pages_of_huge_page() + 3);
     assert_true(huge.wanted);
     run_return(page);
     page = run_take_dirty(page_heap, pages_of_huge_page(), 4 * pages_of_huge_page() + 1);
@@ -259,7 +259,7 @@ static void what_is_oversize_goes_as_a_whole(void **state)
     need_huge_pages();
     start_pages();
     options_parse("oversize_threshold:8388608", "MALLOC_CONF");
-    page = fenced(pages);
+    page = between_used(pages);
     assert_true(huge.wanted);
     assert_true((uintptr_t)page_address(page) % HUGE_PAGE_BYTES != 0);
     run_return(page);

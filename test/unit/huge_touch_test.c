@@ -1,4 +1,5 @@
-/* huge_touch_test.c - how long the kernel takes for a huge page is timed, and slow ones end the wish. */
+/* huge_touch_test.c - how long the kernel takes for a huge page is timed, and slow ones end the
+ * wish. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 

@@ -23,7 +23,7 @@ static void another_uses_the_clean_run(void) { run_thread(use_clean_run, NULL); 
 /* All other pages are in use, and the one free run is clean. */
 static uint32_t only_clean_run(void)
 {
-    uint32_t page = fenced(RUN_PAGES);
+    uint32_t page = between_used(RUN_PAGES);
 
     while (!run_lease_would_grow(page_heap, 1)) (void)lease(1);
     give_back(page);

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
+#include "harms.h"
 #include "pages.h"
 #include "threads.h"
 
@@ -454,6 +455,40 @@ static void nothing_is_left_of_the_mark(void **state)
     prairie_check_all();
 }
 
+/* ---- the walk ---- */
+
+static struct large_cache *kept(void) { return thread_front()->cache->large_cache; }
+static struct page *last_record(void) { return page_record(kept()->run[LENGTH / 2].page); }
+static struct page *record_below(void) { return page_record(kept()->run[LENGTH / 2].below); }
+
+static void l1_the_last_one_is_not_marked(void) { page_unmark_cached(last_record()); }
+static void l1_one_below_is_not_marked(void) { page_unmark_cached(record_below()); }
+static void l1_another_length(void) { last_record()->run_pages++; }
+static void l1_of_a_slab(void) { last_record()->slab = 1; }
+static void l1_another_block(void) { kept()->run[LENGTH / 2].block += page_bytes(); }
+static void l1_one_too_many_below(void) { kept()->below[LENGTH / 2].count++; }
+static void l2_more_room_than_there_is(void) { kept()->room_pages++; }
+static void walk_kept(void) { large_cache_check(thread_front()->cache); }
+
+static void broken_invariants_are_found(void **state)
+{
+    static const struct harm harms[] = {
+        HARM(l1_the_last_one_is_not_marked),
+        HARM(l1_one_below_is_not_marked),
+        HARM(l1_another_length),
+        HARM(l1_of_a_slab),
+        HARM(l1_another_block),
+        HARM(l1_one_too_many_below),
+        HARM(l2_more_room_than_there_is),
+    };
+
+    (void)state;
+    begin_to_keep();
+    for (unsigned i = 0; i < 2; i++) burst_of_runs(RUNS, LENGTH / 2);
+    assert_int_equal(pages_kept(), RUNS * LENGTH / 2);
+    expect_harms_found(harms, ARRAY_COUNT(harms), walk_kept);
+}
+
 UNIT_MAIN(
     UNIT_TEST(a_kept_run_is_of_no_arena), UNIT_TEST(the_next_block_of_that_length_takes_no_lock),
     UNIT_TEST(who_asks_seldom_keeps_nothing),
@@ -467,4 +502,4 @@ UNIT_MAIN(
     UNIT_TEST(a_kept_block_reads_as_zero_when_that_is_asked), UNIT_TEST(so_do_those_below_it),
     UNIT_TEST(flush_and_purge_give_all_back), UNIT_TEST(a_thread_that_ends_leaves_nothing_kept),
     UNIT_TEST(statistics_count_it_as_free), UNIT_TEST(freed_twice_is_told),
-    UNIT_TEST(nothing_is_left_of_the_mark))
+    UNIT_TEST(nothing_is_left_of_the_mark), UNIT_TEST(broken_invariants_are_found))

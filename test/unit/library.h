@@ -3,7 +3,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * library.c is compiled once for each flavour, and every unit test is linked with it. A test
- * includes this first; the headers of the control tree (face/) and those that one file of src/
+ * includes this first; the headers of the control tree (control/) and those that one file of src/
  * alone includes it takes itself.
  */
 #ifndef PRAIRIE_TEST_UNIT_LIBRARY_H
@@ -140,8 +140,13 @@ uint32_t inside_threads_with_caches(void);
 /* A thread's cache becomes a sampled one while others are being made. */
 void inside_sample_this_thread(struct cache *fresh);
 
-/* The first listener gets a number that none has. */
-void inside_damage_listeners(void);
+/* The last listener was never numbered; the first one has the second one's number. */
+void inside_forget_newest_listener(void);
+void inside_number_two_listeners_alike(void);
+
+/* Of the pool of guarded blocks. */
+extern unsigned *const inside_pool_held, *const inside_pool_held_most, *const inside_pool_freed;
+extern uint16_t *const inside_pool_queue; /* from the first freed cell on, in a pool that is new */
 
 extern const unsigned inside_closed_max, inside_strangers_before_first,
     inside_purge_refused_calls_max, inside_runs_per_hold, inside_quiet_looks_max,

@@ -1,5 +1,5 @@
-/* magazine_test.c - each block of a magazine that comes from elsewhere is there once, and begins where
- * blocks do. */
+/* magazine_test.c - each block of a magazine that comes from elsewhere is there once, and begins
+ * where blocks do. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 

@@ -1,5 +1,5 @@
-/* nap_test.c - which threads sleep where nothing on their stacks leads into the library, on the real
- * kernel. */
+/* nap_test.c - which threads sleep where nothing on their stacks leads into the library, on the
+ * real kernel. */
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #define PRAIRIE_KERNEL_GATE
@@ -103,7 +103,8 @@ static void sleep_on_signal(int signal)
     (void)sleep_once();
 }
 
-/* On a stack of its own, so that nothing of what was interrupted lies beside the handler's frame. */
+/* On a stack of its own, so that nothing of what was interrupted lies beside the handler's
+ * frame. */
 static void sleep_in_handler(void)
 {
     static char other_stack[64 * 1024];
@@ -401,8 +402,8 @@ static void our_code_is_found_where_files_tell_of_our_threads(void **state)
     assert_false(is_ours((uintptr_t)state));
 }
 
-/* A program that lies where it was linked to has addresses there, and may have its code in its first
- * segment. */
+/* A program that lies where it was linked to has addresses there, and may have its code in its
+ * first segment. */
 static void our_code_is_found_wherever_the_program_was_linked_to(void **state)
 {
     static struct {

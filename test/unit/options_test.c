@@ -163,7 +163,7 @@ static void several_pairs_in_one_text(void **state)
     assert_string_equal(fake_error_text(), "");
 }
 
-static void a_helper_may_run_that_nobody_asked_for(void **state)
+static void a_background_thread_may_run_that_nobody_asked_for(void **state)
 {
     (void)state;
     assert_true(option_background_thread());
@@ -384,7 +384,7 @@ static void a_text_that_is_too_long_is_refused(void **state)
 UNIT_MAIN(UNIT_TEST(defaults_are_those_of_the_list), UNIT_TEST(every_row_is_whole),
           UNIT_TEST(every_number_takes_its_limits), UNIT_TEST(every_word_is_taken),
           UNIT_TEST(fractions_are_read), UNIT_TEST(several_pairs_in_one_text),
-          UNIT_TEST(a_helper_may_run_that_nobody_asked_for),
+          UNIT_TEST(a_background_thread_may_run_that_nobody_asked_for),
           UNIT_TEST(what_was_asked_for_outlasts_changes), UNIT_TEST(other_names_are_understood),
           UNIT_TEST(numbers_are_written_as_in_c), UNIT_TEST(bad_pairs_are_said_and_change_nothing),
           UNIT_TEST(a_bad_pair_does_not_stop_the_good_ones), UNIT_TEST(abort_conf_aborts),

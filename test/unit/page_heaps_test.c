@@ -3,6 +3,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
+#include "harms.h"
 #include "page_heaps.h"
 #include "threads.h"
 
@@ -445,22 +446,37 @@ static void a_child_puts_back_what_was_on_its_way(void **state)
     check_runs();
 }
 
-/* What merged over a seam is found. */
-static void damage_seam(void)
-{
-    uint32_t page = lease_from(1, RUN_PAGES);
+/* ---- the walk ---- */
 
-    page_record(page)->bin_index = 2;
-    check_runs();
+static uint32_t neighbours[2]; /* of page_heap[1], and no seam between them */
+
+static void k4_a_run_of_another_page_heap(void) { page_record(neighbours[1])->bin_index = 2; }
+static void k4_two_runs_of_another_page_heap(void)
+{
+    for (unsigned i = 0; i < 2; i++) page_record(neighbours[i])->bin_index = 2;
+}
+static void k4_no_seam_any_more(void)
+{
+    uint32_t page = neighbours[0];
+
+    while (page_record(page)->bin_index != PAGE_SEAM) page--;
+    page_record(page)->bin_index = 1;
 }
 
-static void a_run_of_another_page_heap_is_found(void **state)
+static void broken_invariants_are_found(void **state)
 {
+    static const struct harm harms[] = {
+        HARM(k4_a_run_of_another_page_heap),
+        HARM(k4_two_runs_of_another_page_heap),
+        HARM(k4_no_seam_any_more),
+    };
+
     (void)state;
     start_heaps();
     (void)lease_from(0, 1);
     (void)lease_from(1, 1);
-    expect_abort(damage_seam, "prairie: broken invariant: ");
+    for (unsigned i = 0; i < 2; i++) neighbours[i] = lease_from(1, RUN_PAGES);
+    expect_harms_found(harms, ARRAY_COUNT(harms), check_runs);
 }
 
 UNIT_MAIN(UNIT_TEST(peaks_are_looked_for_without_a_lock), UNIT_TEST(two_arenas_share_no_lock),
@@ -473,5 +489,5 @@ UNIT_MAIN(UNIT_TEST(peaks_are_looked_for_without_a_lock), UNIT_TEST(two_arenas_s
           UNIT_TEST(what_is_left_over_serves_others), UNIT_TEST(what_is_left_over_serves_batches),
           UNIT_TEST(a_batch_asks_others_once), UNIT_TEST(whoever_looks_sees_all),
           UNIT_TEST(whoever_looks_reads_no_other), UNIT_TEST(each_says_so_for_itself),
-          UNIT_TEST(a_child_puts_back_what_was_on_its_way),
-          UNIT_TEST(a_run_of_another_page_heap_is_found), UNIT_TEST(all_wait_for_late_huge_pages))
+          UNIT_TEST(a_child_puts_back_what_was_on_its_way), UNIT_TEST(broken_invariants_are_found),
+          UNIT_TEST(all_wait_for_late_huge_pages))

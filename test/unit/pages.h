@@ -95,7 +95,7 @@ static void tag_as(uint32_t page, size_t pages, enum page_state state)
 
 /* Makes the first and the last page of a large run, which has two more than `pages`, used ones of
  * their own, so that a test knows the neighbours of those between. Returns the first of these. */
-static uint32_t fence_off(uint32_t page, size_t pages)
+static uint32_t set_apart(uint32_t page, size_t pages)
 {
     lock_take(&page_heap->lock);
     tag_as(page, 1, PAGE_USED);
@@ -107,7 +107,7 @@ static uint32_t fence_off(uint32_t page, size_t pages)
     return page + 1;
 }
 
-static uint32_t fenced(size_t pages) { return fence_off(lease(pages + 2), pages); }
+static uint32_t between_used(size_t pages) { return set_apart(lease(pages + 2), pages); }
 
 /* An open slab on no list; NULL: no memory. */
 static struct slab *open_test_slab(unsigned class_index, uint16_t arena)

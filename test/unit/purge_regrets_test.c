@@ -179,7 +179,7 @@ static void a_decay_of_zero_keeps_nothing_of_others(void **state)
     (void)state;
     options_parse("dirty_decay_ms:0", "MALLOC_CONF");
     start_small();
-    late[late_count++] = fenced(1);
+    late[late_count++] = between_used(1);
     fake_on_call(return_another);
     breathe_within_budget(burst_pages());
     fake_on_call(NULL);

@@ -91,7 +91,7 @@ static void huge_pages_are_not_broken_for_little(void **state)
     need_huge_pages();
     start_pages();
     pages = pages_of_bytes(64 * KiB);
-    for (unsigned i = 0; i < SHORT_RUNS; i++) page[i] = fenced(pages);
+    for (unsigned i = 0; i < SHORT_RUNS; i++) page[i] = between_used(pages);
     assert_true(huge.wanted);
     for (unsigned i = 0; i < SHORT_RUNS; i++) {
         run_return(page[i]);
@@ -115,8 +115,8 @@ static void put_off_with(const char *options, bool is_put_off)
 
     options_parse(options, "MALLOC_CONF");
     start_small();
-    another = fenced(4 * burst_pages());
-    run_return(fenced(burst_pages()));
+    another = between_used(4 * burst_pages());
+    run_return(between_used(burst_pages()));
     assert_false(purge_is_within_budget());
     purge_put_off();
     page_heaps_past_trigger = 1; /* as at a return to it */
@@ -195,7 +195,7 @@ static void what_is_refused_is_not_asked_for_at_each_return(void **state)
     (void)state;
     start_small();
     pages = burst_pages() / 4 / LOCKED; /* so that all of them lie in one region */
-    for (unsigned i = 0; i < LOCKED; i++) locked[i] = fenced(pages);
+    for (unsigned i = 0; i < LOCKED; i++) locked[i] = between_used(pages);
     fake_lock_memory(page_address(locked[0]), bytes_of(locked[LOCKED - 1] - locked[0] + pages));
     for (unsigned i = 0; i < LOCKED; i++) run_return(locked[i]);
     breathe_within_budget(pages + 1);
@@ -231,9 +231,9 @@ static void what_is_refused_does_not_keep_others_from_going(void **state)
 
     (void)state;
     start_small();
-    longest = fenced(4 * burst_pages());
+    longest = between_used(4 * burst_pages());
     bytes = bytes_of(4 * burst_pages());
-    for (unsigned i = 0; i < 8; i++) others[i] = fenced(burst_pages());
+    for (unsigned i = 0; i < 8; i++) others[i] = between_used(burst_pages());
     run_return(longest);
     for (unsigned i = 0; i < 8; i++) run_return(others[i]);
     locked = bytes / 4;
@@ -249,9 +249,9 @@ enum { LOCKED_RUNS = 6 };
 /* Runs of a burst each, and a shorter one, which is returned. */
 static uint32_t return_runs(uint32_t *runs, unsigned count)
 {
-    uint32_t shorter = fenced(burst_pages() / 2);
+    uint32_t shorter = between_used(burst_pages() / 2);
 
-    for (unsigned i = 0; i < count; i++) runs[i] = fenced(burst_pages());
+    for (unsigned i = 0; i < count; i++) runs[i] = between_used(burst_pages());
     for (unsigned i = 0; i < count; i++) run_return(runs[i]);
     run_return(shorter);
     return shorter;
@@ -288,7 +288,7 @@ static void a_locked_page_breaks_no_huge_page(void **state)
     start_pages();
     pages = burst_pages();
     unit = pages_of_huge_page();
-    run = fenced(pages);
+    run = between_used(pages);
     assert_true(huge.wanted);
     run_return(run);
     fake_lock_memory(page_address(run) + bytes_of(pages / 3), page_bytes());
@@ -305,7 +305,7 @@ static void locked_runs_do_not_keep_shorter_ones_from_going(void **state)
 
     (void)state;
     start_small();
-    longest = fenced(4 * burst_pages());
+    longest = between_used(4 * burst_pages());
     fake_lock_memory(page_address(longest), bytes_of(4 * burst_pages()));
     shorter = return_runs(runs, 2);
     run_return(longest);
@@ -323,8 +323,8 @@ static void who_asks_for_all_gets_what_was_dirty_then(void **state)
 
     (void)state;
     start_small();
-    for (; late_count < LATE_RUNS; late_count++) late[late_count] = fenced(1);
-    for (unsigned i = 0; i < DIRTY_RUNS; i++) runs[i] = fenced(4);
+    for (; late_count < LATE_RUNS; late_count++) late[late_count] = between_used(1);
+    for (unsigned i = 0; i < DIRTY_RUNS; i++) runs[i] = between_used(4);
     for (unsigned i = 0; i < DIRTY_RUNS; i++) run_return(runs[i]);
     fake_on_call(return_another);
     assert_int_equal(purge_all(), bytes_of(DIRTY_RUNS * 4));
@@ -349,7 +349,7 @@ static void two_that_purge_at_once_leave_the_budget(void **state)
 
     (void)state;
     start_small();
-    for (unsigned i = 0; i < DIRTY_RUNS; i++) runs[i] = fenced(burst_pages());
+    for (unsigned i = 0; i < DIRTY_RUNS; i++) runs[i] = between_used(burst_pages());
     for (unsigned i = 0; i < DIRTY_RUNS; i++) run_return(runs[i]);
     kept = kept_of(DIRTY_RUNS * burst_pages());
     fake_beside_call(purge_at_once);
@@ -365,7 +365,7 @@ static void a_kernel_that_takes_nothing_is_asked_a_few_times(void **state)
 
     (void)state;
     start_small();
-    for (unsigned i = 0; i < 20; i++) runs[i] = fenced(burst_pages());
+    for (unsigned i = 0; i < 20; i++) runs[i] = between_used(burst_pages());
     fake_fail_kind(FAKE_PURGE, true);
     for (unsigned i = 0; i < 20; i++) run_return(runs[i]);
     assert_int_equal(purge_all(), 0);
@@ -384,7 +384,7 @@ static void a_look_lasts_until_most_of_the_room_is_taken(void **state)
     (void)state;
     start_small();
     (void)lease(32 * burst_pages());
-    for (unsigned i = 0; i < RETURNS; i++) run[i] = fenced(pages_of_bytes(PURGE_KEEP_BYTES));
+    for (unsigned i = 0; i < RETURNS; i++) run[i] = between_used(pages_of_bytes(PURGE_KEEP_BYTES));
     taken = page_heap->lock.taken;
     for (unsigned i = 0; i < RETURNS; i++) {
         run_return(run[i]);
@@ -404,9 +404,9 @@ static void a_look_lasts_for_what_may_stay_of_any_budget(void **state)
     (void)state;
     start_small();
     most = pages_of_bytes(PURGE_KEEP_BYTES + PURGE_KEEP_BYTES / 2);
-    first = fenced(1);
-    rest = fenced(most - 1);
-    beyond = fenced(1);
+    first = between_used(1);
+    rest = between_used(most - 1);
+    beyond = between_used(1);
     run_return(first);
     assert_true(purge_is_within_budget());
     taken = page_heap->lock.taken;
@@ -466,10 +466,10 @@ static void short_runs_go_last(void **state)
     (void)state;
     start_small();
     pages = pages_of_bytes(64 * KiB) - 1;
-    for (unsigned i = 0; i < SHORT_RUNS; i++) page[i] = fenced(pages);
+    for (unsigned i = 0; i < SHORT_RUNS; i++) page[i] = between_used(pages);
     for (unsigned i = 0; i < SHORT_RUNS; i++) run_return(page[i]);
     kept = SHORT_RUNS * pages;
-    return_within_budget(fenced(burst_pages()));
+    return_within_budget(between_used(burst_pages()));
     budget = kept_of(page_heap_used_pages(page_heap) + kept + burst_pages())
            + page_heap_used_pages(page_heap) / PURGE_USED_SHARE;
     assert_int_equal(dirty_pages(), budget);
@@ -492,7 +492,7 @@ static void short_runs_go_when_there_are_no_others(void **state)
     (void)state;
     start_small();
     pages = pages_of_bytes(64 * KiB) / 2;
-    for (unsigned i = 0; i < SHORT_RUNS; i++) page[i] = fenced(pages);
+    for (unsigned i = 0; i < SHORT_RUNS; i++) page[i] = between_used(pages);
     for (unsigned i = 0; i < SHORT_RUNS; i++) {
         run_return(page[i]);
         if (!purge_is_within_budget()) purge_beyond_budget();
@@ -586,8 +586,8 @@ static void what_came_back_after_a_purge_is_not_unneeded(void **state)
 
     (void)state;
     start_attended();
-    first = fenced(burst_pages());
-    second = fenced(burst_pages());
+    first = between_used(burst_pages());
+    second = between_used(burst_pages());
     run_return(first);
     purge_begin_unneeded();
     (void)purge_all();

@@ -1,4 +1,5 @@
-/* purges.h - what the tests of purging share: a start, and a program that returns pages and looks. */
+/* purges.h - what the tests of purging share: a start, and a program that returns pages and
+ * looks. */
 /* SPDX-License-Identifier: MIT */
 /*
  * Include it after library.h.

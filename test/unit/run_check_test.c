@@ -17,16 +17,16 @@ static void start_pieces(void)
 {
     start_pages();
     slabs_start();
-    used = fenced(PIECE_PAGES);
+    used = between_used(PIECE_PAGES);
     lock_take(&page_heap->lock);
     tag_as(used, PIECE_PAGES, PAGE_USED);
     page_heap->large_pages -= PIECE_PAGES;
     page_heap->large_returns++;
     lock_give(&page_heap->lock);
-    large = fenced(PIECE_PAGES);
-    dirty = fenced(PIECE_PAGES);
-    dirty_long = fenced(LONG_PAGES);
-    clean = fenced(PIECE_PAGES);
+    large = between_used(PIECE_PAGES);
+    dirty = between_used(PIECE_PAGES);
+    dirty_long = between_used(LONG_PAGES);
+    clean = between_used(PIECE_PAGES);
     slab = open_test_slab(CLASS_COUNT - 1, 0);
     slab_run = slab->page;
     give_back(dirty);

@@ -53,7 +53,7 @@ static void extending_takes_from_a_free_right_neighbour(void **state)
 
     (void)state;
     start_pages();
-    first = fenced(20);
+    first = between_used(20);
     run_trim(page_heap, first, 4);
     expect_run(first + 4, 16, PAGE_DIRTY);
     assert_true(run_extend(page_heap, first, 6));
@@ -113,7 +113,7 @@ static void trimming_gives_the_tail_back(void **state)
 
     (void)state;
     start_pages();
-    first = fenced(40);
+    first = between_used(40);
     run_trim(page_heap, first, 39);
     check_runs();
     expect_run(first + 39, 1, PAGE_DIRTY);
@@ -127,7 +127,7 @@ static void trimming_gives_the_tail_back(void **state)
 
 static void extend_a_free_run(void)
 {
-    uint32_t page = fenced(10);
+    uint32_t page = between_used(10);
 
     run_return(page);
     (void)run_extend(page_heap, page, 11);
@@ -135,7 +135,7 @@ static void extend_a_free_run(void)
 
 static void trim_a_free_run(void)
 {
-    uint32_t page = fenced(10);
+    uint32_t page = between_used(10);
 
     run_return(page);
     run_trim(page_heap, page, 5);
@@ -166,8 +166,8 @@ static void purging_takes_the_tail_of_the_longest_dirty_run(void **state)
 
     (void)state;
     start_pages();
-    other = fenced(20);
-    longest = fenced(90);
+    other = between_used(20);
+    longest = between_used(90);
     give_back(other);
     give_back(longest);
     page = run_take_dirty(page_heap, 1, 30);
@@ -193,8 +193,8 @@ static void purging_looks_beyond_the_youngest_of_a_bin(void **state)
 
     (void)state;
     start_pages();
-    long_enough = fenced(70);
-    too_short = fenced(66);
+    long_enough = between_used(70);
+    too_short = between_used(66);
     give_back(long_enough);
     give_back(too_short);
     assert_int_equal(run_take_dirty(page_heap, 71, 1000), 0);
@@ -213,8 +213,8 @@ static void runs_in_flight_can_be_put_back(void **state)
 
     (void)state;
     start_pages();
-    first = fenced(80);
-    second = fenced(70);
+    first = between_used(80);
+    second = between_used(70);
     give_back(first);
     give_back(second);
     assert_int_equal(run_take_dirty(page_heap, 1, 1000), first);
@@ -234,7 +234,7 @@ static void no_more_in_flight_than_are_remembered(void **state)
 
     (void)state;
     start_pages();
-    for (unsigned i = 0; i <= IN_FLIGHT_MAX; i++) give_back(last = fenced(5));
+    for (unsigned i = 0; i <= IN_FLIGHT_MAX; i++) give_back(last = between_used(5));
     for (unsigned i = 0; i < IN_FLIGHT_MAX; i++)
         assert_int_not_equal(last = run_take_dirty(page_heap, 1, 5), 0);
     assert_int_equal(run_take_dirty(page_heap, 1, 5), 0);
@@ -253,7 +253,7 @@ static void a_run_in_flight_can_be_split(void **state)
 
     (void)state;
     start_pages();
-    give_back(page = fenced(90));
+    give_back(page = between_used(90));
     assert_int_equal(run_take_dirty(page_heap, 1, 1000), page);
     second = run_split_in_flight(page, 30);
     assert_int_equal(second, page + 30);
@@ -280,7 +280,7 @@ static void no_run_is_split_beyond_what_is_remembered(void **state)
 
     (void)state;
     start_pages();
-    give_back(page = fenced(90));
+    give_back(page = between_used(90));
     assert_int_equal(run_take_dirty(page_heap, 1, 1000), page);
     while (run_split_in_flight(page, page_record(page)->run_pages - 2) != 0) splits++;
     assert_int_equal(splits, IN_FLIGHT_MAX - 1);

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 #include "page_heap/run_bins.h"
+#include "page_heap/run_fence.h"
 #include "page_heap/run_find.h"
 
 #include "pages.h"
@@ -70,7 +71,7 @@ static void a_returned_run_is_leased_again(void **state)
     (void)state;
     start_pages();
     for (size_t pages = 1; pages < 300; pages += 7) {
-        page = fenced(pages);
+        page = between_used(pages);
         give_back(page);
         expect_run(page, pages, PAGE_DIRTY);
         assert_int_equal(page_heap->free_pages[FREE_DIRTY], pages);
@@ -88,7 +89,7 @@ static void neighbours_merge_in_any_order(void **state)
     (void)state;
     start_pages();
     for (unsigned i = 0; i < 6; i++) {
-        uint32_t page[3], first = fenced(30);
+        uint32_t page[3], first = between_used(30);
         give_back(first);
         page[0] = lease(4);
         page[1] = lease(1);
@@ -108,7 +109,7 @@ static void a_split_leaves_the_rest_free(void **state)
 
     (void)state;
     start_pages();
-    first = fenced(100);
+    first = between_used(100);
     give_back(first);
     assert_int_equal(lease(30), first);
     expect_run(first + 30, 70, PAGE_DIRTY);
@@ -123,7 +124,7 @@ static void dirty_runs_go_before_clean_ones(void **state)
 
     (void)state;
     start_pages();
-    dirty = fenced(50);
+    dirty = between_used(50);
     while (page_heap->free_pages[FREE_CLEAN] < 10) (void)lease(3);
     give_back(dirty);
     assert_int_equal(lease(10), dirty);
@@ -151,9 +152,9 @@ static void a_bin_of_mixed_lengths_is_searched_for_the_best(void **state)
 
     (void)state;
     start_pages();
-    longer = fenced(142);
-    fitting = fenced(132);
-    shorter = fenced(128);
+    longer = between_used(142);
+    fitting = between_used(132);
+    shorter = between_used(128);
     assert_int_equal(bin_of(142), bin_of(128));
     give_back(longer);
     give_back(fitting);
@@ -169,9 +170,9 @@ static void search_behind(unsigned shorter, bool finds)
     uint32_t longer, fitting, before[PROBES_MAX];
 
     start_pages();
-    longer = fenced(200);
-    fitting = fenced(132);
-    for (unsigned i = 0; i < shorter; i++) before[i] = fenced(128);
+    longer = between_used(200);
+    fitting = between_used(132);
+    for (unsigned i = 0; i < shorter; i++) before[i] = between_used(128);
     give_back(longer);
     give_back(fitting);
     for (unsigned i = 0; i < shorter; i++) give_back(before[i]);
@@ -224,8 +225,8 @@ static void reach_across(size_t wanted, unsigned longer)
     size_t open;
 
     start_pages();
-    for (unsigned i = 0; i < longer; i++) give_back(fenced(30 + i % 4));
-    first = fenced(40);
+    for (unsigned i = 0; i < longer; i++) give_back(between_used(30 + i % 4));
+    first = between_used(40);
     stain(first, 40, 7);
     give_back(first);
     assert_int_equal(run_take_dirty(page_heap, 1, 20), first + 20);
@@ -396,6 +397,27 @@ static void a_run_that_the_region_has_no_room_for_takes_one_more(void **state)
     check_runs();
 }
 
+/* Also by a fence, in whose place there is a clean page afterwards. */
+static void what_was_taken_is_remembered(void **state)
+{
+    const size_t pages = LARGE_CACHE_PAGES_MAX + 1;
+    size_t most;
+    uint32_t page;
+
+    (void)state;
+    start_pages();
+    fake_fences(true);
+    page = run_lease(pages, 1, PAGE_LARGE).page;
+    assert_true(page_is_fenced(page_record(page)));
+    most = page_heap_taken_most(page_heap);
+    assert_int_equal(most, pages + 1);
+    run_take_fence_away(page);
+    run_return_clean(page);
+    assert_int_equal(page_heap_used_pages(page_heap), 0);
+    assert_int_equal(page_heap_taken_most(page_heap), most);
+    check_runs();
+}
+
 UNIT_MAIN(UNIT_TEST(bins_are_in_order_of_length), UNIT_TEST(every_possible_length_has_a_bin),
           UNIT_TEST(fresh_runs_are_zero_and_returned_ones_are_not),
           UNIT_TEST(a_returned_run_is_leased_again), UNIT_TEST(neighbours_merge_in_any_order),
@@ -411,4 +433,5 @@ UNIT_MAIN(UNIT_TEST(bins_are_in_order_of_length), UNIT_TEST(every_possible_lengt
           UNIT_TEST(growing_continues_the_open_end), UNIT_TEST(large_runs_are_counted),
           UNIT_TEST(absurd_wishes_are_refused), UNIT_TEST(refused_memory_changes_nothing),
           UNIT_TEST(runs_never_reach_into_the_next_region),
-          UNIT_TEST(a_run_that_the_region_has_no_room_for_takes_one_more))
+          UNIT_TEST(a_run_that_the_region_has_no_room_for_takes_one_more),
+          UNIT_TEST(what_was_taken_is_remembered))

@@ -494,7 +494,7 @@ static void look_while_stalled(void)
     if (++looks == 3) inside_let_background_end();
 }
 
-static void stalls_are_seen_by_the_helper_and_told_by_a_thread(void **state)
+static void stalls_are_seen_by_the_background_thread_and_told_by_a_thread(void **state)
 {
     (void)state;
     add(hear, "a");
@@ -586,7 +586,7 @@ static void look_often(void)
     if (++background_looks == 100) inside_let_background_end();
 }
 
-static void the_helper_stays_for_listeners(void **state)
+static void the_background_thread_stays_for_listeners(void **state)
 {
     (void)state;
     add(hear, "a");
@@ -678,9 +678,9 @@ UNIT_MAIN(UNIT_TEST(a_crowded_group_is_told), UNIT_TEST(a_group_that_counts_agai
           UNIT_TEST(a_group_with_little_room_has_no_huge_pages),
           UNIT_TEST(a_tenth_of_the_time_is_a_stall),
           UNIT_TEST(waits_that_nobody_could_tell_are_no_stall),
-          UNIT_TEST(stalls_are_seen_by_the_helper_and_told_by_a_thread),
+          UNIT_TEST(stalls_are_seen_by_the_background_thread_and_told_by_a_thread),
           UNIT_TEST(a_stall_is_told_to_who_keeps_runs), UNIT_TEST(quiet_is_not_told),
-          UNIT_TEST(the_helper_stays_for_listeners),
+          UNIT_TEST(the_background_thread_stays_for_listeners),
           UNIT_TEST(pages_between_blocks_go_when_nobody_listens),
           UNIT_TEST(pages_between_blocks_stay_while_somebody_listens),
           UNIT_TEST(pages_between_blocks_stay_for_other_limits),

@@ -151,7 +151,8 @@ static void one_that_wakes_waits_and_keeps_its_cache(void **state)
     prairie_check_all();
 }
 
-/* One that is never found asleep outside of us is looked at a few times, until its next slow call. */
+/* One that is never found asleep outside of us is looked at a few times, until its next slow
+ * call. */
 static void one_that_cannot_be_taken_from_is_given_up(void **state)
 {
     unsigned times;

@@ -245,7 +245,8 @@ static void a_region_may_take_all_numbers_that_are_left(void **state)
     assert_false(space_has_numbers(101 * page_bytes()));
 }
 
-/* Page by page, also where the records that are wanted end with the part of the map that is open. */
+/* Page by page, also where the records that are wanted end with the part of the map that is
+ * open. */
 static void the_map_opens_when_its_open_part_is_used_up(void **state)
 {
     size_t pages;

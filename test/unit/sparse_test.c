@@ -472,7 +472,7 @@ static void a_program_that_did_not_shrink_asks_for_nothing(void **state)
 }
 
 /* Where it goes back by itself: a program of one thread and one with two, which call no more. */
-static void the_helper_gives_it_back(unsigned threads)
+static void the_background_thread_gives_it_back(unsigned threads)
 {
     start_threads(threads);
     shrink_a_large_heap();
@@ -484,10 +484,10 @@ static void the_helper_gives_it_back(unsigned threads)
     expect_kept();
 }
 
-static void the_helper_of_one_thread_gives_it_back(void **state)
+static void the_background_thread_of_one_thread_gives_it_back(void **state)
 {
     (void)state;
-    the_helper_gives_it_back(1);
+    the_background_thread_gives_it_back(1);
 }
 
 /* It forks before the second walk: somebody who looks at the budget asks again. */
@@ -533,10 +533,10 @@ static void an_oversize_threshold_is_no_hindrance(void **state)
     assert_true(fake_thread_waits());
 }
 
-static void the_helper_of_threads_gives_it_back(void **state)
+static void the_background_thread_of_threads_gives_it_back(void **state)
 {
     (void)state;
-    the_helper_gives_it_back(2);
+    the_background_thread_gives_it_back(2);
 }
 
 UNIT_MAIN(UNIT_TEST(what_nobody_takes_from_goes_back), UNIT_TEST(who_takes_a_block_keeps_its_slab),
@@ -555,8 +555,8 @@ UNIT_MAIN(UNIT_TEST(what_nobody_takes_from_goes_back), UNIT_TEST(who_takes_a_blo
           UNIT_TEST(what_is_taken_again_is_taken_from_the_group),
           UNIT_TEST(all_goes_back_when_it_is_asked_for), UNIT_TEST(a_program_that_shrank_asks_once),
           UNIT_TEST(a_program_that_did_not_shrink_asks_for_nothing),
-          UNIT_TEST(the_helper_of_one_thread_gives_it_back),
+          UNIT_TEST(the_background_thread_of_one_thread_gives_it_back),
           UNIT_TEST(it_is_asked_for_again_after_a_fork_ended_it),
           UNIT_TEST(it_is_asked_for_again_after_the_kernel_refused),
           UNIT_TEST(an_oversize_threshold_is_no_hindrance),
-          UNIT_TEST(the_helper_of_threads_gives_it_back))
+          UNIT_TEST(the_background_thread_of_threads_gives_it_back))

@@ -385,7 +385,7 @@ static bool has_all_of_it(void) { return has_nothing_on_its_way() && nothing_is_
 
 /* A background thread is in the kernel with pages, and for so long that it cannot be waited for:
  * then it may come back at any moment. */
-static void a_helper_that_does_not_end_is_a_thread(void **state)
+static void a_background_thread_that_does_not_end_is_a_thread(void **state)
 {
     void *block = prairie_malloc(PURGE_KEEP_BYTES / 2);
     uint32_t page;
@@ -406,7 +406,7 @@ static void a_helper_that_does_not_end_is_a_thread(void **state)
 }
 
 /* But it may wait for a lock that the signal handler which forks has interrupted. */
-static void a_helper_that_waits_for_this_thread_is_none(void **state)
+static void a_background_thread_that_waits_for_this_thread_is_none(void **state)
 {
     (void)state;
     fake_one_thread(true);
@@ -533,7 +533,7 @@ UNIT_MAIN(UNIT_TEST(a_start_that_fails_often_counts_once), UNIT_TEST(every_page_
           UNIT_TEST(a_child_returns_into_the_fork_around),
           UNIT_TEST(what_a_handler_makes_is_held_until_the_fork_ends),
           UNIT_TEST(a_process_with_one_thread_forks_without_locks),
-          UNIT_TEST(a_helper_that_does_not_end_is_a_thread),
-          UNIT_TEST(a_helper_that_waits_for_this_thread_is_none),
+          UNIT_TEST(a_background_thread_that_does_not_end_is_a_thread),
+          UNIT_TEST(a_background_thread_that_waits_for_this_thread_is_none),
           UNIT_TEST(locks_are_taken_by_rank_and_given_in_reverse),
           UNIT_TEST(purging_gives_all_free_memory_back), UNIT_TEST(the_walk_reaches_every_floor))

@@ -1,10 +1,11 @@
 /* trios_test.c - any three special cases together: blocks of all kinds are taken, resized and given
  * back, and keep what they promise.
  *
- * Each three live in a process of their own, and so do two and one. What a case alone does is the matter of other tests; here
- * is what holds in every process: a block has the bytes that were asked for, and no other block has
- * them; they read as the options say; a change of size keeps them; the thread's totals are those of
- * its blocks; and when all were given back nothing is allocated, and arenas can go. */
+ * Each three live in a process of their own, and so do two and one. What a case alone does is the
+ * matter of other tests; here is what holds in every process: a block has the bytes that were asked
+ * for, and no other block has them; they read as the options say; a change of size keeps them; the
+ * thread's totals are those of its blocks; and when all were given back nothing is allocated, and
+ * arenas can go. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 

@@ -5,6 +5,8 @@
 
 #include "unit.h"
 
+#include "blackbox/emulator.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -103,28 +105,20 @@ static char *read_output(int file)
     return text;
 }
 
-/* An emulator says how much slower it is. */
-static unsigned seconds_max(void)
-{
-    const char *slower = getenv("PRAIRIE_TEST_SLOWER");
-
-    return TEST_SECONDS_MAX * (slower != NULL ? (unsigned)atoi(slower) : 1);
-}
-
 /* In the child: crashes end it rather than going to cmocka, leave no file, and it ends when it
  * computes for too long, or waits for ever. */
 static void become_child(int output_file)
 {
     static const int crashes[] = { SIGFPE, SIGILL, SIGSEGV, SIGBUS, SIGSYS };
     struct rlimit none = { 0, 0 };
-    struct rlimit work = { seconds_max(), RLIM_INFINITY };
+    struct rlimit work = { TEST_SECONDS_MAX * times_slower(), RLIM_INFINITY };
 
     for (size_t i = 0; i < sizeof crashes / sizeof crashes[0]; i++) signal(crashes[i], SIG_DFL);
     (void)setrlimit(RLIMIT_CORE, &none);
     dup2(output_file, STDOUT_FILENO);
     dup2(output_file, STDERR_FILENO);
     (void)setrlimit(RLIMIT_CPU, &work);
-    alarm(BUSY_TIMES * seconds_max());
+    alarm(BUSY_TIMES * TEST_SECONDS_MAX * times_slower());
 }
 
 static struct outcome run_in_child(void (*run)(const void *), const void *context)

@@ -1,4 +1,5 @@
-/* vast_fill_test.c - what a vast block reads as where it grows, and how little of that is touched. */
+/* vast_fill_test.c - what a vast block reads as where it grows, and how little of that is
+ * touched. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 

@@ -1,5 +1,5 @@
-/* wishes.h - what the tests of huge pages share: from how many pages on they are wanted, and what ends
- * the wish. */
+/* wishes.h - what the tests of huge pages share: from how many pages on they are wanted, and what
+ * ends the wish. */
 /* SPDX-License-Identifier: MIT */
 #ifndef PRAIRIE_TEST_WISHES_H
 #define PRAIRIE_TEST_WISHES_H

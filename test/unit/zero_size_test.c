@@ -2,18 +2,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
+#include "blackbox/hidden.h"
 #include "heap/zero_size.h"
 #include "unit.h"
 
 #include <errno.h>
 #include <jemalloc/jemalloc.h>
 #include <pthread.h>
-
-static void *hidden(void *pointer)
-{
-    __asm__ volatile("" : "+r"(pointer));
-    return pointer;
-}
 
 static void expect_nothing_there(const void *block)
 {

@@ -10,6 +10,8 @@
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
 
+#include "../blackbox/hidden.h"
+
 #include <malloc.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,15 +32,6 @@ enum { SKIPPED = 77 };
             TerminateProcess(GetCurrentProcess(), 1);                                          \
         }                                                                                      \
     } while (0)
-
-/* The same pointer, of which the compiler no longer knows where it came from. */
-SHARED void *hidden(const void *pointer)
-{
-    void *result = (void *)(uintptr_t)pointer;
-
-    __asm__ volatile("" : "+r"(result) : : "memory");
-    return result;
-}
 
 SHARED bool is_zero(const void *base, size_t bytes)
 {

@@ -67,7 +67,7 @@ pub struct Figures {
     pub run_leases: u64,
     pub run_returns: u64,
     pub arena_hops: u64,
-    pub helper_looks: u64,
+    pub background_looks: u64,
     pub uptime_seconds: u64,
     pub lock_arenas: Lock,
     pub lock_runs: Lock,

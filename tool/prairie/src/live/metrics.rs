@@ -68,9 +68,9 @@ const METRICS: &[(&str, &str, Source)] = &[
         Counter(|f| f.arena_hops),
     ),
     (
-        "helper_looks",
+        "background_looks",
         "Looks of the background thread for what to give back.",
-        Counter(|f| f.helper_looks),
+        Counter(|f| f.background_looks),
     ),
     ("uptime_seconds", "Since the library was loaded.", Gauge(|f| f.uptime_seconds)),
     ("lock_taken", "Locks taken, of these kinds.", LockCounter(|l| l.taken)),

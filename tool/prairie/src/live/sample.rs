@@ -304,7 +304,7 @@ pub mod tests {
             run_leases: 999,
             run_returns: 888,
             arena_hops: 7,
-            helper_looks: 11,
+            background_looks: 11,
             uptime_seconds: 3723,
             lock_arenas: Lock { taken: 1999, contended: 20, waits: 4 },
             lock_runs: Lock { taken: 99, contended: 2, waits: 1 },

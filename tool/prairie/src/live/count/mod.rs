@@ -219,7 +219,7 @@ impl<'a> Count<'a> {
         let reserve = Self::copy(self.memory, map, "reserve", "reserve")?;
         self.figures.reserve = map.member("reserve.pages")?.first(&reserve)? << self.shift;
         self.figures.arena_hops = self.value("arena_hops")?;
-        self.figures.helper_looks = self.value("decay_looks")?;
+        self.figures.background_looks = self.value("decay_looks")?;
         self.cached_takes = self.cached_takes.wrapping_add(self.value("large_cache_takes_before")?);
         self.staggered = self.staggered.wrapping_add(self.value("large_staggered_before")?);
         self.spare_bytes = map.constant("PAGE_STAGGERED")?;
