@@ -15,6 +15,7 @@
 
 #include "../arenas/manual.h"
 #include "../cache/explicit_cache.h"
+#include "../guard/fill.h"
 #include "../guard/guarded.h"
 #include "../os/os.h"
 
@@ -243,6 +244,21 @@ static void *resize_or_move(void *block, size_t old_bytes, size_t size, unsigned
     return likely(resized != NULL) ? resized : refuse_memory();
 }
 
+/* What it gains reads as zero. */
+static bool resize_marked(void *block, size_t size, unsigned flags)
+{
+    size_t old_bytes;
+    uint32_t page;
+
+    if (size == 0 || (flags & FLAG_ARENA) != 0 || !is_aligned((uintptr_t)block, flags_align(flags))
+        || pointer_kind(block, &page) != POINTER_HARDENED
+        || !hardened_resize(block, page, size, &old_bytes))
+        return false;
+    if (unlikely(fill_is_wanted()) && size > old_bytes && (flags & FLAG_ZERO) == 0)
+        (void)fill_taken((char *)block + old_bytes, size - old_bytes);
+    return true;
+}
+
 /* The block gets the very size that nallocx tells, unlike with realloc, which leaves room to
  * grow. */
 PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
@@ -258,6 +274,7 @@ PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
         if (unlikely(stray_pool_has(block))) guarded_set_size(block, size);
         return block;
     }
+    if (unlikely(hardening.is_on) && resize_marked(block, size, (unsigned)flags)) return block;
     resized = may_stay_large(block, size, (unsigned)flags)
                 ? resize_or_move(block, old_bytes, size, (unsigned)flags, FRAME_HERE())
                 : move_flagged(block, old_bytes, size, (unsigned)flags, FRAME_HERE());
