@@ -284,8 +284,8 @@ PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
     return resized;
 }
 
-/* A small block has the room of its class and no other; a large one takes from its right
- * neighbours, or gives to them. */
+/* A small block has the room of its class and no other, which is all its own unless it is hardened;
+ * a large one takes from its right neighbours, or gives to them. */
 PUBLIC size_t prairie_xallocx(void *block, size_t size, size_t extra, int flags)
 {
     size_t old_bytes, bytes, most;
@@ -296,6 +296,12 @@ PUBLIC size_t prairie_xallocx(void *block, size_t size, size_t extra, int flags)
         most = LARGE_BYTES_MAX;
     if (size > most || !is_aligned((uintptr_t)block, flags_align((unsigned)flags)))
         return old_bytes;
+    if (unlikely(hardening.is_on)) {
+        unsigned here = (unsigned)flags & ~FLAG_ARENA;
+
+        if (resize_marked(block, most, here)) return most;
+        if (size > old_bytes && resize_marked(block, size, here)) return size;
+    }
     if (!is_large(block)) return old_bytes;
     bytes = resize_in_place(block, size, most, FRAME_HERE());
     if ((unsigned)flags & FLAG_ZERO) zero_from(block, old_bytes, bytes);

@@ -533,6 +533,39 @@ static void rallocx_resizes_where_it_is(void **state)
     prairie_check_all();
 }
 
+static void xallocx_resizes_where_there_is_room(void **state)
+{
+    char *bytes;
+
+    (void)state;
+    harden();
+    prairie_free(taken(4 * LARGE));
+    thread_flush();
+    bytes = taken(LARGE);
+    memset(bytes, 0x11, LARGE);
+    assert_int_equal(prairie_xallocx(bytes, 2 * LARGE, LARGE, MALLOCX_ZERO), 3 * LARGE);
+    assert_int_equal(prairie_usable_size(bytes), 3 * LARGE);
+    assert_true(all_bytes_are(bytes, 0x11, LARGE));
+    assert_true(all_bytes_are(bytes + LARGE, 0, 2 * LARGE));
+    assert_int_equal(prairie_xallocx(bytes, LARGE, 0, 0), LARGE);
+    assert_int_equal(prairie_xallocx(bytes, 2 * LARGE, SIZE_MAX, 0), 2 * LARGE);
+    (void)prairie_purge();
+    limits_set_hard(commit_taken_bytes());
+    assert_int_equal(prairie_xallocx(bytes, 3 * LARGE, 0, 0), 2 * LARGE);
+    limits_set_hard(0);
+    assert_int_equal(prairie_xallocx(bytes, 100, 0, 0), 2 * LARGE);
+    assert_int_equal(prairie_xallocx(bytes, 0, 0, 0), 2 * LARGE);
+    prairie_free(bytes);
+    bytes = taken(97);
+    memset(bytes, 0x11, 97);
+    assert_int_equal(prairie_xallocx(bytes, 99, 1000, 0), 99);
+    assert_int_equal(prairie_xallocx(bytes, 1000, 0, 0), 99);
+    assert_int_equal(prairie_usable_size(bytes), 99);
+    assert_true(all_bytes_are(bytes, 0x11, 97));
+    prairie_free_sized(bytes, 99);
+    prairie_check_all();
+}
+
 /* What it loses goes back to the kernel beyond the purge budget, as with a free. */
 static void what_large_blocks_lose_is_given_back(void **state)
 {
@@ -581,6 +614,7 @@ UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
           UNIT_TEST(freed_blocks_come_back_by_chance),
           UNIT_TEST(chance_draws_orders_and_leaves_groups_out), UNIT_TEST(few_wait_as_well),
           UNIT_TEST(a_large_block_is_resized_where_it_is), UNIT_TEST(rallocx_resizes_where_it_is),
+          UNIT_TEST(xallocx_resizes_where_there_is_room),
           UNIT_TEST(what_large_blocks_lose_is_given_back),
           UNIT_TEST(a_guard_that_stays_is_no_harm_to_a_resize),
           UNIT_TEST(what_is_written_after_free_is_told_by_those_who_come_next),
