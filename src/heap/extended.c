@@ -244,7 +244,7 @@ static void *resize_or_move(void *block, size_t old_bytes, size_t size, unsigned
     return likely(resized != NULL) ? resized : refuse_memory();
 }
 
-/* What it gains reads as zero. */
+/* What it gains reads as zero. What came from new is left alone, or told of where it is freed. */
 static bool resize_marked(void *block, size_t size, unsigned flags)
 {
     size_t old_bytes;
@@ -252,6 +252,7 @@ static bool resize_marked(void *block, size_t size, unsigned flags)
 
     if (size == 0 || (flags & FLAG_ARENA) != 0 || !is_aligned((uintptr_t)block, flags_align(flags))
         || pointer_kind(block, &page) != POINTER_HARDENED
+        || hardened_check(CALL_REALLOC, block, page) != DOOR_MALLOC
         || !hardened_resize(block, page, size, &old_bytes))
         return false;
     if (unlikely(fill_is_wanted()) && size > old_bytes && (flags & FLAG_ZERO) == 0)

@@ -553,6 +553,9 @@ static void xallocx_resizes_where_there_is_room(void **state)
     limits_set_hard(commit_taken_bytes());
     assert_int_equal(prairie_xallocx(bytes, 3 * LARGE, 0, 0), 2 * LARGE);
     limits_set_hard(0);
+    hardened_set_door(bytes, DOOR_NEW);
+    assert_int_equal(prairie_xallocx(bytes, 3 * LARGE, 0, 0), 2 * LARGE);
+    hardened_check_door(bytes, DOOR_NEW);
     assert_int_equal(prairie_xallocx(bytes, 100, 0, 0), 2 * LARGE);
     assert_int_equal(prairie_xallocx(bytes, 0, 0, 0), 2 * LARGE);
     prairie_free(bytes);
