@@ -86,6 +86,7 @@ struct arena *rule_choose(struct arena *last);
 #include "cache/growth.c"
 #include "cache/cache.c"
 #include "cache/quarantine.c"
+#include "cache/quarantine_check.c"
 #include "cache/sampler.c"
 #include "cache/counting.c"
 #include "cache/abandoned.c"

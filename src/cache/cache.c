@@ -547,6 +547,7 @@ void cache_check(struct cache *cache)
     if (cache->front.keeps_runs)
         require(!cache->is_off && !(cache_is_bound(cache) && cache->arena->is_manual)); /* C4 */
     large_cache_check(cache);
+    quarantine_check(cache);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         const struct spare *spare = &cache->spare[class_index];
         const struct magazine *magazine = &cache->front.magazine[class_index];

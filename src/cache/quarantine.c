@@ -111,6 +111,11 @@ static void shuffle_fetched(struct cache *cache, unsigned class_index, void **bl
     *block = other;
 }
 
+static bool is_bound_to_manual(const struct cache *cache)
+{
+    return cache_is_bound(cache) && cache->arena->is_manual;
+}
+
 /* The cache may be drained meanwhile: by hooks that run, or before memory is refused. A thread that
  * is bound to a manual arena keeps no blocks of it ready: the usual way would mark them as those of
  * any arena, and others who free them would keep them (Q1). */
@@ -120,10 +125,13 @@ void *quarantine_take(struct cache *cache, unsigned class_index)
     bool was_empty = *magazine->top == NULL;
     void *block;
 
-    if (unlikely(cache_is_bound(cache)) && cache->arena->is_manual)
-        return cache_take_one(cache, NULL, class_index);
+    if (unlikely(is_bound_to_manual(cache))) return cache_take_one(cache, NULL, class_index);
     block = cache_take(cache, class_index);
     if (*magazine->top == NULL) return block;
+    if (unlikely(is_bound_to_manual(cache))) { /* by a hook, just now */
+        cache_drain_all(cache);
+        return block;
+    }
     if (was_empty) shuffle_fetched(cache, class_index, &block);
     quarantine_touch(*magazine->top, class_bytes[class_index]);
     return block;
@@ -233,6 +241,14 @@ static bool may_wait(uint32_t page)
     return false;
 }
 
+/* The child of a fork that came in the middle of a drain gives back what it did not count. */
+static void count_waiting_less(size_t bytes)
+{
+    size_t left = __atomic_sub_fetch(&waiting_bytes, bytes, __ATOMIC_RELAXED);
+
+    if (unlikely(left > SIZE_MAX / 2)) RELAXED_STORE(waiting_bytes, (size_t)0);
+}
+
 /* Those of the other threads wait for ever. */
 void quarantines_forget_others(const struct cache *mine)
 {
@@ -259,7 +275,7 @@ static uint32_t take_place(struct quarantine *quarantine, unsigned place)
                0 - 1u);
     quarantine->open_pages[place] = 0;
     quarantine->run[place] = 0;
-    (void)__atomic_sub_fetch(&waiting_bytes, run_bytes(page), __ATOMIC_RELAXED);
+    count_waiting_less(run_bytes(page));
     return page;
 }
 

@@ -12,9 +12,10 @@
  *
  *      freed --> waiting[] --> the cache --> taken
  *
- * Q1  waiting[] of a class holds blocks of it from hardened arenas that are not manual,
+ * Q1  waiting[] of a class holds blocks of it from hardened arenas that are not manual, each once,
  *     waiting_count of them; else NULL
- * Q2  run[] holds first pages of large runs whose record is marked as cached
+ * Q2  run[] holds first pages of large runs whose record is marked as cached, each once, run_count
+ *     of them; run_pages is the sum of their lengths
  * Q3  open_pages[] has the lengths of those that are open, else 0; all_open_pages is their sum. The
  *     data of an open run read as zero; if its last page is guarded, the record of that says so
  * Belongs to a cache, and is given up when that is drained. Written by the owner thread only.
@@ -68,8 +69,8 @@ struct quarantine {
     struct held_class held[CLASS_COUNT];
     uint32_t run[WAITING_RUNS];        /* Q2; 0: none */
     uint32_t open_pages[WAITING_RUNS]; /* Q3 */
-    uint32_t run_pages;                /* atomic: the sum of their lengths */
-    uint32_t run_count;                /* atomic */
+    uint32_t run_pages;                /* Q2; atomic: the statistics read it */
+    uint32_t run_count;                /* Q2; atomic */
     uint32_t all_open_pages;           /* Q3; atomic: the statistics read it */
     unsigned oldest_run;
 };
@@ -128,6 +129,8 @@ void quarantine_put_open(struct cache *cache, uint32_t page);
 void *quarantine_take_open(struct cache *cache, size_t pages);
 /* Everything goes on to where it was on the way to. */
 void quarantine_drain(struct cache *cache);
+/* Aborts on a broken invariant, and where an open run was written to. */
+void quarantine_check(const struct cache *cache);
 
 /* May that many pages be closed? Then they are counted, more or less: other threads may count,
  * too. */

@@ -15,6 +15,7 @@
 
 #include "../arenas/manual.h"
 #include "../cache/explicit_cache.h"
+#include "../guard/fill.h"
 #include "../guard/guarded.h"
 #include "../os/os.h"
 
@@ -243,6 +244,22 @@ static void *resize_or_move(void *block, size_t old_bytes, size_t size, unsigned
     return likely(resized != NULL) ? resized : refuse_memory();
 }
 
+/* What it gains reads as zero. What came from new is left alone, or told of where it is freed. */
+static bool resize_marked(void *block, size_t size, unsigned flags)
+{
+    size_t old_bytes;
+    uint32_t page;
+
+    if (size == 0 || (flags & FLAG_ARENA) != 0 || !is_aligned((uintptr_t)block, flags_align(flags))
+        || pointer_kind(block, &page) != POINTER_HARDENED
+        || hardened_check(CALL_REALLOC, block, page) != DOOR_MALLOC
+        || !hardened_resize(block, page, size, &old_bytes))
+        return false;
+    if (unlikely(fill_is_wanted()) && size > old_bytes && (flags & FLAG_ZERO) == 0)
+        (void)fill_taken((char *)block + old_bytes, size - old_bytes);
+    return true;
+}
+
 /* The block gets the very size that nallocx tells, unlike with realloc, which leaves room to
  * grow. */
 PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
@@ -258,6 +275,7 @@ PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
         if (unlikely(stray_pool_has(block))) guarded_set_size(block, size);
         return block;
     }
+    if (unlikely(hardening.is_on) && resize_marked(block, size, (unsigned)flags)) return block;
     resized = may_stay_large(block, size, (unsigned)flags)
                 ? resize_or_move(block, old_bytes, size, (unsigned)flags, FRAME_HERE())
                 : move_flagged(block, old_bytes, size, (unsigned)flags, FRAME_HERE());
@@ -267,8 +285,8 @@ PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
     return resized;
 }
 
-/* A small block has the room of its class and no other; a large one takes from its right
- * neighbours, or gives to them. */
+/* A small block has the room of its class and no other, which is all its own unless it is hardened;
+ * a large one takes from its right neighbours, or gives to them. */
 PUBLIC size_t prairie_xallocx(void *block, size_t size, size_t extra, int flags)
 {
     size_t old_bytes, bytes, most;
@@ -279,6 +297,12 @@ PUBLIC size_t prairie_xallocx(void *block, size_t size, size_t extra, int flags)
         most = LARGE_BYTES_MAX;
     if (size > most || !is_aligned((uintptr_t)block, flags_align((unsigned)flags)))
         return old_bytes;
+    if (unlikely(hardening.is_on)) {
+        unsigned here = (unsigned)flags & ~FLAG_ARENA;
+
+        if (resize_marked(block, most, here)) return most;
+        if (size > old_bytes && resize_marked(block, size, here)) return size;
+    }
     if (!is_large(block)) return old_bytes;
     bytes = resize_in_place(block, size, most, FRAME_HERE());
     if ((unsigned)flags & FLAG_ZERO) zero_from(block, old_bytes, bytes);

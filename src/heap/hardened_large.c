@@ -7,6 +7,7 @@
 #include "hardened_held.h"
 #include "large.h"
 #include "marks.h"
+#include "shortage.h"
 #include "vast.h"
 
 #include "../arenas/decay.h"
@@ -14,6 +15,7 @@
 #include "../cache/quarantine.h"
 #include "../cache/thread.h"
 #include "../guard/fill.h"
+#include "../sample/sampling.h"
 
 /* Larger runs are not closed: they count as used while they wait, and a guard has an entry for each
  * of its pages. With pages of 4 KiB the budget of all guards is less. */
@@ -176,7 +178,7 @@ static bool trim_here(char *block, uint32_t page, size_t bytes)
     return true;
 }
 
-/* Its guard goes, and there may be another one. */
+/* Its guard goes, and there may be another one; else what the page had is not to be read. */
 static bool resize_run_here(char *block, uint32_t page, size_t old_size, size_t size)
 {
     size_t old_bytes = hardened_large_room(page), bytes = round_up(size, page_bytes());
@@ -184,10 +186,13 @@ static bool resize_run_here(char *block, uint32_t page, size_t old_size, size_t 
     struct os_range guard = { block + bytes, page_bytes() };
     bool is_guarded;
 
+    if (bytes > old_bytes && decay_limits_are_due(bytes - old_bytes))
+        shortage_look(bytes - old_bytes);
     if (bytes > old_bytes ? !extend_here(block, page, old_size, bytes)
                           : !trim_here(block, page, bytes))
         return false;
     is_guarded = quarantine_may_close(1) && os_guard(guard);
+    if (!is_guarded && bytes > old_bytes) __builtin_memset(guard.base, 0, guard.bytes);
     set_large(block, page, size, door | (is_guarded ? RUN_GUARDED : 0u));
     hardened_count_in_place(old_size, size);
     if (bytes < old_bytes && unlikely(decay_after_return())) thread_flush();
@@ -203,8 +208,18 @@ static bool stays_large(size_t size)
         && hardened_large_is_usual(&request);
 }
 
+/* What grows is a sample by the same chance as a new block, and a sample has no mark: it moves. */
+static bool may_become_sample(void)
+{
+    const struct counting_front *counting = counting_of(thread_word());
+
+    return counting != NULL && counting->sampler != NULL && !counting->sampler->is_off
+        && RELAXED_LOAD(sampling_active);
+}
+
 bool hardened_large_resize(char *block, uint32_t page, size_t old_size, size_t size)
 {
+    if (size > old_size && unlikely(may_become_sample())) return false;
     return stays_large(size) && resize_run_here(block, page, old_size, size);
 }
 

@@ -123,8 +123,9 @@ static READS_UNLOCKED void count_quarantine(struct count *count, struct snapshot
         into->of_class[class_index].cached +=
             min_size(RELAXED_LOAD(held->waiting_count), WAITING_BLOCKS_MAX);
     }
-    pages = RELAXED_LOAD(quarantine->run_pages);
-    open_pages = min_size(RELAXED_LOAD(quarantine->all_open_pages), pages);
+    pages = min_size(RELAXED_LOAD(quarantine->run_pages), WAITING_RUN_BYTES >> space.page_shift);
+    open_pages = min_size(RELAXED_LOAD(quarantine->all_open_pages),
+                          min_size(pages, OPEN_RUNS_BYTES_MAX >> space.page_shift));
     count->cached_large.pages += open_pages; /* they keep what is in them, as cached runs do */
     count->waiting_pages += pages - open_pages;
     count->waiting_runs += min_size(RELAXED_LOAD(quarantine->run_count), WAITING_RUNS);

@@ -53,6 +53,28 @@ static void what_is_due_is_sampled(void **state)
     prairie_check_all();
 }
 
+/* As in any process a block that grew is a sample by the same chance as a new one: of 4 MiB with a
+ * period of 1 MiB 98 in 100, give or take 1.3. */
+static void what_has_grown_is_sampled(void **state)
+{
+    unsigned sampled = 0;
+    uint32_t page;
+
+    (void)state;
+    sampler_set_seed(random_word());
+    options_parse("lg_prof_sample:20", "test");
+    prairie_free(prairie_malloc(1));
+    assert_true(profile_start());
+    harden();
+    for (unsigned i = 0; i < 100; i++) {
+        block = prairie_realloc(prairie_malloc(LARGE), 4 * MiB);
+        sampled += pointer_kind(block, &page) == POINTER_SAMPLED;
+        prairie_free(block);
+    }
+    assert_in_range(sampled, 98 - 8, 100);
+    prairie_check_all();
+}
+
 /* ---- the rest of the heap ---- */
 
 static void manual_arenas_are_hardened_too(void **state)
@@ -146,6 +168,66 @@ static void blocks_of_a_bound_thread_go_home(void **state)
         assert_true(placed_destroy(arena));
         prairie_check_all();
     }
+}
+
+static struct arena *chosen_by_hook;
+
+static void *choosing_alloc(struct extent_hooks *hooks, void *new_address, size_t bytes,
+                            size_t align, bool *zero, bool *commit, unsigned arena)
+{
+    thread_bind(chosen_by_hook);
+    return test_alloc(hooks, new_address, bytes, align, zero, commit, arena);
+}
+
+/* While blocks are fetched: none of that arena is ready then, as it would be given out as one of
+ * any arena, and wait when it comes back. */
+static void a_hook_binds_the_thread_that_fetches(void **state)
+{
+    static struct extent_hooks hooks;
+    struct arena *before;
+    char *other;
+
+    (void)state;
+    harden();
+    prairie_free(taken(1));
+    before = thread_arena();
+    (void)hooked_arena(); /* memory for hooks */
+    chosen_by_hook = arena_create();
+    hooks = test_hooks;
+    hooks.alloc = choosing_alloc;
+    (void)arena_set_hooks(before, &hooks);
+    block = taken(100);
+    assert_ptr_equal(arena_of_address(block), chosen_by_hook);
+    other = taken(100);
+    assert_ptr_equal(arena_of_address(other), chosen_by_hook);
+    prairie_free(other);
+    prairie_free(block);
+    prairie_check_all();
+    assert_int_equal(blocks_out_of(chosen_by_hook, hardened_class(100, 1)), 0);
+}
+
+/* What a reset leaves is not wiped, and a block that grows may find no guard for its end. */
+static void what_was_behind_a_block_is_not_to_be_read(void **state)
+{
+    struct arena *arena;
+    char *own;
+
+    (void)state;
+    harden();
+    prairie_free(taken(1));
+    arena = arena_create();
+    assert_non_null(arena);
+    block = taken(LARGE);
+    own = prairie_mallocx(4 * LARGE, MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE);
+    assert_ptr_equal(own, block + round_up(LARGE, page_bytes()) + page_bytes());
+    memset(own, 0xee, 4 * LARGE);
+    placed_reset(arena);
+    may_close(0);
+    assert_ptr_equal(prairie_realloc(block, 2 * LARGE), block);
+    assert_true(all_bytes_are(block + round_up(2 * LARGE, page_bytes()), 0, page_bytes()));
+    prairie_free(block);
+    assert_true(placed_destroy(arena));
+    prairie_check_all();
 }
 
 /* They have no marks, and are as long as their pages: nallocx, which is asked for a size and not
@@ -427,6 +509,9 @@ static void pages_between_blocks_come_back_as_zeros(void **state)
 
 UNIT_MAIN(UNIT_TEST(what_is_to_be_zero_is), UNIT_TEST(manual_arenas_are_hardened_too),
           UNIT_TEST(blocks_of_a_bound_thread_go_home),
+          UNIT_TEST(a_hook_binds_the_thread_that_fetches),
+          UNIT_TEST(what_was_behind_a_block_is_not_to_be_read),
+          UNIT_TEST(what_has_grown_is_sampled),
           UNIT_TEST(large_blocks_of_manual_arenas_are_resized_in_place),
           UNIT_TEST(no_pages_move_over_those_of_an_arena),
           UNIT_TEST(what_a_moved_block_gains_is_junk),

@@ -4,6 +4,8 @@
 
 #include "hardened.h"
 
+#include <jemalloc/jemalloc.h>
+
 /* What a process says and does that takes and gives blocks of the size of block. */
 static size_t size_of_block;
 static void go_on(void)
@@ -497,6 +499,76 @@ static void a_large_block_is_resized_where_it_is(void **state)
     prairie_check_all();
 }
 
+/* As realloc does, unless the flags want it elsewhere. */
+static void rallocx_resizes_where_it_is(void **state)
+{
+    char *bytes;
+
+    (void)state;
+    harden();
+    prairie_free(taken(4 * LARGE));
+    thread_flush();
+    bytes = taken(LARGE);
+    memset(bytes, 0x11, LARGE);
+    assert_ptr_equal(prairie_rallocx(bytes, 3 * LARGE, MALLOCX_ZERO), bytes);
+    assert_int_equal(prairie_usable_size(bytes), 3 * LARGE);
+    assert_true(all_bytes_are(bytes, 0x11, LARGE));
+    assert_true(all_bytes_are(bytes + LARGE, 0, 2 * LARGE));
+    assert_ptr_equal(prairie_rallocx(bytes, LARGE, MALLOCX_ALIGN(64)), bytes);
+    assert_int_equal(prairie_usable_size(bytes), LARGE);
+    block = prairie_rallocx(bytes, 2 * LARGE, MALLOCX_ARENA(thread_arena()->index));
+    assert_ptr_not_equal(block, bytes);
+    assert_true(all_bytes_are(block, 0x11, LARGE));
+    prairie_free(block);
+    bytes = taken(97);
+    memset(bytes, 0x11, 97);
+    assert_ptr_equal(prairie_rallocx(bytes, 99, 0), bytes);
+    assert_true(all_bytes_are(bytes, 0x11, 97));
+    assert_true(all_bytes_are(bytes + 97, 0, 2));
+    block = bytes;
+    bytes[99] ^= 1;
+    expect_abort(free_it, "prairie: write past the end of a block: ");
+    bytes[99] ^= 1;
+    prairie_free(bytes);
+    prairie_check_all();
+}
+
+static void xallocx_resizes_where_there_is_room(void **state)
+{
+    char *bytes;
+
+    (void)state;
+    harden();
+    prairie_free(taken(4 * LARGE));
+    thread_flush();
+    bytes = taken(LARGE);
+    memset(bytes, 0x11, LARGE);
+    assert_int_equal(prairie_xallocx(bytes, 2 * LARGE, LARGE, MALLOCX_ZERO), 3 * LARGE);
+    assert_int_equal(prairie_usable_size(bytes), 3 * LARGE);
+    assert_true(all_bytes_are(bytes, 0x11, LARGE));
+    assert_true(all_bytes_are(bytes + LARGE, 0, 2 * LARGE));
+    assert_int_equal(prairie_xallocx(bytes, LARGE, 0, 0), LARGE);
+    assert_int_equal(prairie_xallocx(bytes, 2 * LARGE, SIZE_MAX, 0), 2 * LARGE);
+    (void)prairie_purge();
+    limits_set_hard(commit_taken_bytes());
+    assert_int_equal(prairie_xallocx(bytes, 3 * LARGE, 0, 0), 2 * LARGE);
+    limits_set_hard(0);
+    hardened_set_door(bytes, DOOR_NEW);
+    assert_int_equal(prairie_xallocx(bytes, 3 * LARGE, 0, 0), 2 * LARGE);
+    hardened_check_door(bytes, DOOR_NEW);
+    assert_int_equal(prairie_xallocx(bytes, 100, 0, 0), 2 * LARGE);
+    assert_int_equal(prairie_xallocx(bytes, 0, 0, 0), 2 * LARGE);
+    prairie_free(bytes);
+    bytes = taken(97);
+    memset(bytes, 0x11, 97);
+    assert_int_equal(prairie_xallocx(bytes, 99, 1000, 0), 99);
+    assert_int_equal(prairie_xallocx(bytes, 1000, 0, 0), 99);
+    assert_int_equal(prairie_usable_size(bytes), 99);
+    assert_true(all_bytes_are(bytes, 0x11, 97));
+    prairie_free_sized(bytes, 99);
+    prairie_check_all();
+}
+
 /* What it loses goes back to the kernel beyond the purge budget, as with a free. */
 static void what_large_blocks_lose_is_given_back(void **state)
 {
@@ -544,7 +616,8 @@ UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
           UNIT_TEST(a_freed_block_is_empty_and_waits), UNIT_TEST(fresh_blocks_come_in_no_order),
           UNIT_TEST(freed_blocks_come_back_by_chance),
           UNIT_TEST(chance_draws_orders_and_leaves_groups_out), UNIT_TEST(few_wait_as_well),
-          UNIT_TEST(a_large_block_is_resized_where_it_is),
+          UNIT_TEST(a_large_block_is_resized_where_it_is), UNIT_TEST(rallocx_resizes_where_it_is),
+          UNIT_TEST(xallocx_resizes_where_there_is_room),
           UNIT_TEST(what_large_blocks_lose_is_given_back),
           UNIT_TEST(a_guard_that_stays_is_no_harm_to_a_resize),
           UNIT_TEST(what_is_written_after_free_is_told_by_those_who_come_next),

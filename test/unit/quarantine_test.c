@@ -4,6 +4,7 @@
 #include "library.h"
 
 #include "hardened.h"
+#include "harms.h"
 
 #include <pthread.h>
 #include <sys/wait.h>
@@ -211,6 +212,70 @@ static void what_waits_leaves_before_a_request_is_refused(void **state)
     prairie_check_all();
 }
 
+/* Of a block that has room behind it, and of which two would be too much. */
+static void what_waits_leaves_before_growth_is_refused(void **state)
+{
+    char *last, *after, *blocks[4];
+
+    (void)state;
+    harden();
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) blocks[i] = taken(LARGE);
+    last = taken(2 * MiB);
+    after = taken(1 * MiB);
+    assert_ptr_equal(after, last + 2 * MiB + page_bytes());
+    prairie_free(after);
+    thread_flush();
+    (void)prairie_purge();
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) prairie_free(blocks[i]);
+    assert_int_equal(quarantine()->run_count, ARRAY_COUNT(blocks));
+    limits_set_hard(commit_taken_bytes() + 64 * KiB);
+    errno = 0;
+    assert_ptr_equal(prairie_realloc(last, 2 * MiB + 256 * KiB), last);
+    assert_int_equal(errno, 0);
+    assert_int_equal(prairie_usable_size(last), 2 * MiB + 256 * KiB);
+    assert_null(prairie_realloc(last, 4 * MiB));
+    assert_int_equal(errno, ENOMEM);
+    limits_set_hard(0);
+    prairie_free(last);
+    prairie_check_all();
+}
+
+/* The statistics may read what is another record by then. */
+static void no_more_is_counted_than_may_wait(void **state)
+{
+    const size_t most = WAITING_RUN_BYTES + OPEN_RUNS_BYTES_MAX;
+    struct prairie_stats before = { .struct_bytes = sizeof before }, stats = before;
+    struct quarantine *waits, kept;
+
+    (void)state;
+    harden();
+    block = taken(2 * most);
+    prairie_free(taken(LARGE));
+    waits = quarantine();
+    kept = *waits;
+    (void)prairie_stats_read(&before);
+    waits->run_pages = waits->all_open_pages = UINT32_MAX / 2;
+    (void)prairie_stats_read(&stats);
+    *waits = kept;
+    assert_in_range(stats.dirty, before.dirty, before.dirty + OPEN_RUNS_BYTES_MAX);
+    assert_in_range(stats.allocated, before.allocated - most, before.allocated);
+    prairie_check_all();
+}
+
+/* A fork in a handler that came in the middle of a drain counts nothing of what the child still
+ * gives back. */
+static void what_was_not_counted_is_not_taken_off(void **state)
+{
+    (void)state;
+    harden();
+    prairie_free(taken(LARGE));
+    quarantines_forget_others(NULL);
+    thread_flush();
+    prairie_free(taken(LARGE / 2));
+    assert_int_equal(quarantine()->run_count, 1);
+    prairie_check_all();
+}
+
 static void what_waits_is_not_allocated(void **state)
 {
     struct prairie_stats stats = { .struct_bytes = sizeof stats };
@@ -365,12 +430,161 @@ static void the_first_page_is_closed_out_of_all_of_them(void **state)
     assert_int_equal(closing_left, CLOSED_PAGES_AT_ONCE);
 }
 
+/* ---- the walk ---- */
+
+/* Of blocks of 100 bytes, all places of which are taken but one; and two runs, the second one
+ * open. */
+enum { HELD_BYTES = 100 };
+enum { CLOSED_RUN, OPEN_RUN };
+
+static void let_some_wait(void)
+{
+    char *blocks[WAITING_BLOCKS_WANTED - 1], *first, *second;
+
+    harden();
+    fake_clock_ms(1);
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) blocks[i] = taken(HELD_BYTES);
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) prairie_free(blocks[i]);
+    first = taken(LARGE);
+    second = taken(LARGE);
+    prairie_free(first);
+    may_close(0);
+    prairie_free(second);
+    assert_int_equal(quarantine()->run_count, 2);
+}
+
+static struct held_class *held_class(void)
+{
+    return &quarantine_of(thread_front()->cache)->held[hardened_class(HELD_BYTES, 1)];
+}
+
+static void **waiting_block(void)
+{
+    void **place = held_class()->waiting;
+
+    while (*place == NULL) place++;
+    return place;
+}
+
+static void **empty_place(void)
+{
+    void **place = held_class()->waiting;
+
+    while (*place != NULL) place++;
+    return place;
+}
+
+static struct slab *slab_of_waiting(void)
+{
+    return slab_of(*waiting_block(), hardened_class(HELD_BYTES, 1));
+}
+
+static struct quarantine *walked(void) { return quarantine_of(thread_front()->cache); }
+static struct page *first_record(unsigned place) { return page_record(walked()->run[place]); }
+static struct page *last_record(unsigned place)
+{
+    return first_record(place) + first_record(place)->run_pages - 1;
+}
+
+static void q1_of_another_class(void) { *waiting_block() = prairie_malloc(2 * HELD_BYTES); }
+static void q1_a_large_block(void) { *waiting_block() = prairie_malloc(LARGE); }
+static void q1_foreign(void) { *waiting_block() = &block; }
+static void q1_amid_a_block(void) { *waiting_block() = (char *)*waiting_block() + 16; }
+static void q1_of_a_manual_arena(void) { slab_of_waiting()->hidden |= SLAB_MANUAL; }
+static void q1_of_no_hardened_arena(void)
+{
+    slab_of_waiting()->hidden &= (uint8_t) ~(unsigned)SLAB_HARDENED;
+}
+static void q1_twice(void)
+{
+    *empty_place() = *waiting_block();
+    held_class()->waiting_count++;
+}
+static void q1_one_too_few(void) { *waiting_block() = NULL; }
+static void q1_one_too_many(void) { *empty_place() = prairie_malloc(HELD_BYTES); }
+static void q1_without_places(void) { walked()->held[CLASS_COUNT - 1].waiting_count = 1; }
+static void an_order_of_other_places(void) { held_class()->order = held_class()->waiting_max + 1u; }
+static void places_of_no_power_of_two(void) { held_class()->waiting_max--; }
+static void q2_not_marked(void) { page_unmark_cached(first_record(CLOSED_RUN)); }
+static void q2_amid_a_run(void) { walked()->run[CLOSED_RUN]++; }
+static void q2_twice(void)
+{
+    walked()->run[2] = walked()->run[CLOSED_RUN];
+    walked()->run_count++;
+    walked()->run_pages += first_record(CLOSED_RUN)->run_pages;
+}
+static void q2_one_too_many(void) { walked()->run_count++; }
+static void q2_another_sum(void) { walked()->run_pages++; }
+static void q3_of_another_length(void)
+{
+    walked()->open_pages[OPEN_RUN]--;
+    walked()->all_open_pages--;
+}
+static void q3_without_a_run(void)
+{
+    walked()->open_pages[2] = 1;
+    walked()->all_open_pages++;
+}
+static void q3_another_sum(void) { walked()->all_open_pages--; }
+static void q3_a_slack(void) { last_record(OPEN_RUN)->bin.next = 1; }
+static void q3_a_door(void) { last_record(OPEN_RUN)->bin.previous |= DOOR_NEW; }
+static void q3_a_guard_of_a_closed_run(void)
+{
+    last_record(CLOSED_RUN)->bin.previous = RUN_GUARDED;
+}
+static void another_oldest_run(void) { walked()->oldest_run = WAITING_RUNS; }
+static void q3_written_to_the_first_byte(void) { *page_address(walked()->run[OPEN_RUN]) = 1; }
+static void q3_written_to_the_last_byte(void)
+{
+    page_address(walked()->run[OPEN_RUN])[hardened_large_room(walked()->run[OPEN_RUN]) - 1] = 1;
+}
+static void walk_mine(void) { cache_check(thread_front()->cache); }
+
+static void broken_invariants_are_found(void **state)
+{
+    static const struct harm harms[] = {
+        HARM(q1_of_another_class),
+        HARM(q1_a_large_block),
+        HARM(q1_foreign),
+        HARM(q1_amid_a_block),
+        HARM(q1_of_a_manual_arena),
+        HARM(q1_of_no_hardened_arena),
+        HARM(q1_twice),
+        HARM(q1_one_too_few),
+        HARM(q1_one_too_many),
+        HARM(q1_without_places),
+        HARM(an_order_of_other_places),
+        HARM(places_of_no_power_of_two),
+        HARM(q2_not_marked),
+        HARM(q2_amid_a_run),
+        HARM(q2_twice),
+        HARM(q2_one_too_many),
+        HARM(q2_another_sum),
+        HARM(q3_of_another_length),
+        HARM(q3_without_a_run),
+        HARM(q3_another_sum),
+        HARM(q3_a_slack),
+        HARM(q3_a_door),
+        HARM(another_oldest_run),
+        HARM(q3_a_guard_of_a_closed_run),
+    };
+
+    (void)state;
+    let_some_wait();
+    expect_harms_found(harms, ARRAY_COUNT(harms), walk_mine);
+    expect_harm_found(q3_written_to_the_first_byte, walk_mine, "prairie: write after free: ");
+    expect_harm_found(q3_written_to_the_last_byte, walk_mine, "prairie: write after free: ");
+}
+
 UNIT_MAIN(UNIT_TEST(a_freed_large_block_is_closed_and_waits),
           UNIT_TEST(beyond_that_large_blocks_stay_open), UNIT_TEST(time_lets_more_be_closed),
           UNIT_TEST(a_child_may_close_less), UNIT_TEST(only_so_much_stays_open),
           UNIT_TEST(what_is_too_long_to_wait_does_not),
           UNIT_TEST(what_leaves_for_others_is_given_back), UNIT_TEST(only_so_much_waits),
           UNIT_TEST(what_waits_leaves_before_a_request_is_refused),
+          UNIT_TEST(what_waits_leaves_before_growth_is_refused),
+          UNIT_TEST(no_more_is_counted_than_may_wait),
+          UNIT_TEST(what_was_not_counted_is_not_taken_off), UNIT_TEST(broken_invariants_are_found),
           UNIT_TEST(what_waits_is_not_allocated), UNIT_TEST(what_cannot_be_guarded_is_wiped),
           UNIT_TEST(a_run_that_stays_closed_is_lost),
           UNIT_TEST(a_child_counts_what_waits_of_its_own),

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
 
+#include "heap/hardened.h"
 #include "page_heap/run_find.h"
 #include "shortage.h"
 
@@ -390,6 +391,29 @@ static void a_vast_block_that_grows_reaches_the_soft_limit(void **state)
     assert_string_equal(told.conditions, "L");
 }
 
+static void a_hardened_block_that_grows_reaches_the_soft_limit(void **state)
+{
+    const size_t step = 512 * KiB;
+    size_t bytes = step;
+    char *block;
+
+    (void)state;
+    assert_true(hardened_start());
+    assert_false(reserve_min_set(0));
+    add(hear, "a");
+    prairie_free(prairie_malloc(16 * MiB));
+    thread_flush();
+    limit_soft_set(8 * MiB);
+    block = prairie_malloc(bytes);
+    for (; told.count == 0 && bytes < 16 * MiB; bytes += step)
+        assert_ptr_equal(prairie_realloc(block, bytes + step), block);
+    assert_string_equal(told.conditions, "L");
+    assert_int_equal(told.last_size, step);
+    assert_in_range(bytes, 6 * MiB, 9 * MiB);
+    prairie_free(block);
+    prairie_check_all();
+}
+
 /* Whoever is told hears for how much. */
 static void large_blocks_that_reach_the_soft_limit_are_named(void **state)
 {
@@ -459,6 +483,7 @@ UNIT_MAIN(
     UNIT_TEST(a_soft_limit_is_not_told_again_without_growth),
     UNIT_TEST(vast_blocks_reach_the_soft_limit),
     UNIT_TEST(a_vast_block_that_grows_reaches_the_soft_limit),
+    UNIT_TEST(a_hardened_block_that_grows_reaches_the_soft_limit),
     UNIT_TEST(large_blocks_that_reach_the_soft_limit_are_named),
     UNIT_TEST(small_blocks_reach_the_soft_limit), UNIT_TEST(counted_blocks_reach_the_soft_limit),
     UNIT_TEST(beyond_the_soft_limit_nothing_stays_dirty))

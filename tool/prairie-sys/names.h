@@ -591,6 +591,7 @@
 #define purge_set_on_call prairie_own_purge_set_on_call
 #define purge_unneeded prairie_own_purge_unneeded
 #define purge_wants_background prairie_own_purge_wants_background
+#define quarantine_check prairie_own_quarantine_check
 #define quarantine_close_less prairie_own_quarantine_close_less
 #define quarantine_drain prairie_own_quarantine_drain
 #define quarantine_fill prairie_own_quarantine_fill
