@@ -142,6 +142,12 @@ pub fn refuse(command: &mut std::process::Command, call: libc::c_long, error: i3
     unsafe { command.pre_exec(set_filter) };
 }
 
+/// Waits until the first thread of a process has ended; others go on.
+pub fn wait_for_end_of_first_thread(pid: u32) {
+    let status = format!("/proc/{pid}/status");
+    assert!(becomes(|| fs::read_to_string(&status).is_ok_and(|text| text.contains("State:\tZ"))));
+}
+
 /// Whether it becomes so within half a minute.
 pub fn becomes(mut is_so: impl FnMut() -> bool) -> bool {
     let begin = Instant::now();
