@@ -276,6 +276,38 @@ fn the_words_of_a_single_program_are_its_own() {
         .success();
 }
 
+/// Each run reads it anew, and a pipe is empty by then.
+#[test]
+fn standard_input_that_is_a_pipe_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(Command::new("mkfifo").arg(folder.path().join("pipe")).status().unwrap().success());
+    prairie()
+        .current_dir(folder.path())
+        .timeout(std::time::Duration::from_secs(30))
+        .args(["compare", "--allocators", "glibc", "--rounds", "1", "--stdin", "pipe", "--", "cat"])
+        .assert()
+        .code(125)
+        .stderr(contains("pipe: it is a pipe, and each run reads it anew"));
+}
+
+/// Processes are ended by numbers that /proc tells.
+#[test]
+fn a_proc_with_other_numbers_is_refused() {
+    let mut own = Command::new("unshare");
+    own.args(["--map-root-user", "--pid", "--fork", "--"]);
+    if !own.arg("true").stderr(Stdio::null()).status().is_ok_and(|ended| ended.success()) {
+        return eprintln!("skipped: no namespaces of users");
+    }
+    for words in [&["compare", "--allocators", "glibc", "--", "true"][..], &["stats", "1"]] {
+        let mut command = Command::new("unshare");
+        command.args(["--map-root-user", "--pid", "--fork", "--", env!("CARGO_BIN_EXE_prairie")]);
+        let output = command.args(words).current_dir("/").output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(125), "{said}");
+        assert!(said.contains("/proc is that of another PID namespace"), "{said}");
+    }
+}
+
 #[test]
 fn the_next_command_runs_the_same() {
     prairie()
