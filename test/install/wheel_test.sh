@@ -40,6 +40,8 @@ import pickle, sys
 assert sys.stdout.write_through and "own" in sys._xoptions
 class Kept: pass
 assert type(pickle.loads(pickle.dumps(Kept()))) is Kept'
+# With -I the folder of a script is not where modules are looked for, and with -c the current one is not.
+venv/bin/python -I -m prairie run -c 'import sys; assert "" not in sys.path and any(p.endswith(".zip") for p in sys.path), sys.path'
 venv/bin/python -m prairie run --profile "$scratch/heap" profiled.py
 # A forked worker keeps its parent's profile, and names need not be UTF-8.
 venv/bin/python -m prairie run --profile "$scratch/"$'forked\377' -c 'import os; child = os.fork(); child and os.waitpid(child, 0)'
