@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
-use support::{Suite, becomes, own_seconds, prairie};
+use support::{Suite, becomes, own_seconds, prairie, unshared};
 
 const TWO: &str = "[[workload]]\nname = 'first'\ngroup = 'easy'\nwhat = 'nothing'\ncommand = ['true']\n\
                    [[workload]]\nname = 'second'\ncommand = ['sh', '-c', 'echo $0', '{scale}']\n";
@@ -293,15 +293,14 @@ fn standard_input_that_is_a_pipe_is_refused() {
 /// Processes are ended by numbers that /proc tells.
 #[test]
 fn a_proc_with_other_numbers_is_refused() {
-    let mut own = Command::new("unshare");
-    own.args(["--map-root-user", "--pid", "--fork", "--"]);
-    if !own.arg("true").stderr(Stdio::null()).status().is_ok_and(|ended| ended.success()) {
-        return eprintln!("skipped: no namespaces of users");
-    }
-    for words in [&["compare", "--allocators", "glibc", "--", "true"][..], &["stats", "1"]] {
-        let mut command = Command::new("unshare");
-        command.args(["--map-root-user", "--pid", "--fork", "--", env!("CARGO_BIN_EXE_prairie")]);
-        let output = command.args(words).current_dir("/").output().unwrap();
+    for words in [
+        &["compare", "--allocators", "glibc", "--", "true"][..],
+        &["stats", "1"],
+        &["top", "--once"],
+        &["exporter", "--all", "--once"],
+    ] {
+        let Some(mut command) = unshared() else { return };
+        let output = command.args(words).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(125), "{said}");
         assert!(said.contains("/proc is that of another PID namespace"), "{said}");

@@ -117,6 +117,18 @@ fn the_summary_tells_who_served() {
     );
 }
 
+/// Numbers of processes there are those of others, whose memory is not the program's.
+#[test]
+fn with_the_proc_of_others_nothing_of_them_is_counted() {
+    let (Some(library), Some(mut command)) = (built_library(), support::unshared()) else { return };
+    command.args(["run", "--json", "--library"]).arg(library).args(["--", "sleep", "1"]);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let told: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!((&told["processes_at_once"], &told["exit_code"]), (&0.into(), &0.into()), "{told}");
+    assert!((1 << 18..64 << 20).contains(&told["peak_bytes"].as_u64().unwrap()), "{told}");
+}
+
 /// Paths need not be text, and the loader takes no blank.
 #[test]
 fn a_library_in_a_folder_of_any_name_serves() {

@@ -19,6 +19,7 @@ use crate::interrupt;
 use crate::live::sample::{Host, Target, now_ms};
 use crate::live::{stats, text};
 use crate::output;
+use crate::refusal;
 use crate::sys::{self, Pid};
 use crate::terminal;
 use crate::trouble::{About, Result, TOOL_FAILED, Trouble};
@@ -78,6 +79,7 @@ impl Source {
         if let Some(path) = &options.replay {
             return Ok(Source::Record { looks: record::read(path)?, at: 0 });
         }
+        refusal::require_our_numbers()?;
         let Some(pid) = options.pid else { return Ok(Source::Host(Host::default())) };
         Ok(Source::Process(Box::new(Target::new(pid)?)))
     }
