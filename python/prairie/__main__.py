@@ -50,9 +50,13 @@ def read_options(arguments):
 def start(arguments):
     """Begins again as a Python that allocates from prairie."""
     options = read_options(arguments)
-    if options is None or not options[3]:
+    if options is None or not options[3] or options[3] in (["-m"], ["-c"]):
         return usage()
     conf, prefix, pools, rest = options
+    if any(letter in _library.library_path() for letter in " :;$"):
+        print(f"python -m prairie: {_library.library_path()}: the loader splits a path with a blank, ':', ';' or '$'",
+              file=sys.stderr)
+        return 1
     environment = dict(os.environ)
     preload = [_library.library_path()] + environment.get("LD_PRELOAD", "").split()
     environment["LD_PRELOAD"] = ":".join(preload)

@@ -29,11 +29,13 @@ for asked in --help -h "run --help"; do
     venv/bin/python -m prairie $asked 2>err >out
     grep -q '^python -m prairie path' out && [ ! -s err ] || { cat out err; exit 1; }
 done
-for wrong in "" frobnicate "run --frobnicate script.py"; do
+for wrong in "" frobnicate "run --frobnicate script.py" "run -m" "run -c"; do
     # shellcheck disable=SC2086
     if venv/bin/python -m prairie $wrong 2>err >out || [ -s out ] || ! grep -q '^python' err; then cat out err; exit 1; fi
 done
 venv/bin/python -m prairie run -c 'import sys, prairie; assert prairie.is_serving() and sys.argv == ["-c", "x"]' x
+mkdir 'a b' && cp -r venv/lib/python*/site-packages/prairie 'a b'
+if PYTHONPATH="$PWD/a b" venv/bin/python -m prairie run -c pass 2>err || ! grep -q "^python.*/a b/.*: the loader splits" err; then cat err; exit 1; fi
 # The interpreter's own flags, and a module that others find by its name.
 venv/bin/python -u -X own -m prairie run -c '
 import pickle, sys
