@@ -129,6 +129,21 @@ fn with_the_proc_of_others_nothing_of_them_is_counted() {
     assert!((1 << 18..64 << 20).contains(&told["peak_bytes"].as_u64().unwrap()), "{told}");
 }
 
+#[test]
+fn a_program_runs_in_a_folder_that_was_removed() {
+    let Some(library) = built_library() else { return };
+    let script = "cd \"$(mktemp -d)\" && rmdir \"$PWD\" && exec \"$@\"";
+    for (options, code) in [(&["--quiet"][..], 3), (&["--quiet", "--profile"], 125)] {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_prairie"), "run"]).args(options);
+        command.arg("--library").arg(&library).args(["--", "sh", "-c", "exit 3"]);
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(code == 3 || said.contains("the current folder: No such file"), "{said}");
+    }
+}
+
 /// Paths need not be text, and the loader takes no blank.
 #[test]
 fn a_library_in_a_folder_of_any_name_serves() {
