@@ -50,9 +50,13 @@ def read_options(arguments):
 def start(arguments):
     """Begins again as a Python that allocates from prairie."""
     options = read_options(arguments)
-    if options is None or not options[3]:
+    if options is None or not options[3] or options[3] in (["-m"], ["-c"]):
         return usage()
     conf, prefix, pools, rest = options
+    if any(letter in _library.library_path() for letter in " :;$"):
+        print(f"python -m prairie: {_library.library_path()}: the loader splits a path with a blank, ':', ';' or '$'",
+              file=sys.stderr)
+        return 1
     environment = dict(os.environ)
     preload = [_library.library_path()] + environment.get("LD_PRELOAD", "").split()
     environment["LD_PRELOAD"] = ":".join(preload)
@@ -84,9 +88,12 @@ def go_on(prefix, arguments):
         import atexit
         _heap.profile_on(prefix=prefix)
         atexit.register(lambda: _heap.profile(f"{prefix}.{os.getpid()}.end.heap"))  # a forked one writes its own
+    # With -P or -I the first place is not for the script's folder.
+    is_safe = sys.flags.isolated or getattr(sys.flags, "safe_path", False)
     if arguments[0] in ("-m", "-c") and len(arguments) > 1:
         kind, what, sys.argv = arguments[0], arguments[1], [arguments[0], *arguments[2:]]
-        sys.path[0] = ""
+        if not is_safe:
+            sys.path[0] = ""
         if kind == "-m":
             runpy.run_module(what, run_name="__main__", alter_sys=True)
         else:
@@ -94,7 +101,8 @@ def go_on(prefix, arguments):
             exec(compile(what, "<string>", "exec"), module.__dict__)  # pylint: disable=exec-used
         return 0
     sys.argv = arguments
-    sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))
+    if not is_safe:
+        sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))
     runpy.run_path(arguments[0], run_name="__main__")
     return 0
 

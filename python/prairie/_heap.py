@@ -84,7 +84,7 @@ def _name_of_arena(name):
     """The library writes it where the pointer that it gets leads."""
     text = ctypes.create_string_buffer(ARENA_NAME_BYTES)
     _call(name, ctypes.c_void_p(ctypes.addressof(text)), None)
-    return text.value.decode()
+    return os.fsdecode(text.value)
 
 
 _ABSENT = object()
@@ -99,7 +99,7 @@ def mallctl(name, value=_ABSENT, kind=None):
         return _call(name, None, None)
     if value is not _ABSENT:
         if isinstance(value, str):
-            value = value.encode()
+            value = os.fsencode(value)  # paths need not be text
         if isinstance(value, bytes):
             return _call(name, None, ctypes.c_char_p(value))
         return _call(name, None, (kind or _kind_of(name, value))(value))
@@ -109,7 +109,7 @@ def mallctl(name, value=_ABSENT, kind=None):
         old = each()
         try:
             _call(name, old, None)
-            return old.value.decode() if isinstance(old.value, bytes) else old.value
+            return os.fsdecode(old.value) if isinstance(old.value, bytes) else old.value
         except OSError as error:
             if error.errno != errno.EINVAL:  # it has another length
                 raise
@@ -198,12 +198,17 @@ def profile(file):
 
 
 def profile_on(number=signal.SIGUSR2, prefix="prairie"):
-    """From now on the signal writes PREFIX.PID.N.heap: a profile of the running interpreter, as often as one likes."""
+    """From now on the signal writes PREFIX.PID.N.heap: a profile of the running interpreter, as often as one likes.
+    One that cannot be written is told on the standard error, and the program goes on."""
     count = 0
 
     def write(_number, _frame):
         nonlocal count
-        profile(f"{prefix}.{os.getpid()}.{count}.heap")
-        count += 1
+        try:
+            profile(f"{prefix}.{os.getpid()}.{count}.heap")
+            count += 1
+        except (OSError, RuntimeError) as error:
+            # Not by sys.stderr, in which the signal may have come.
+            os.write(2, f"prairie: {error}\n".encode(errors="replace"))
 
     signal.signal(number, write)

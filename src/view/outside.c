@@ -119,7 +119,8 @@ enum {
         FIELD(slab_shape, block_count), STRUCT_ROW(page), CONSTANT_ROW(MAGAZINE_BLOCKS_MAX),       \
         CONSTANT_ROW(MAGAZINE_BYTES_MAX), CONSTANT_ROW(LARGE_CACHE_BYTES_MAX),                     \
         CONSTANT_ROW(PAGE_STAGGERED), CONSTANT_ROW(META_UNIT_BYTES),                               \
-        CONSTANT_ROW(CLASS_MAP_SHIFT), CONSTANT_ROW(CACHE_ABANDONED)
+        CONSTANT_ROW(CLASS_MAP_SHIFT), CONSTANT_ROW(CACHE_ABANDONED),                              \
+        CONSTANT_ROW(WAITING_BLOCKS_MAX), CONSTANT_ROW(WAITING_RUNS)
 
 /* NOLINTBEGIN(bugprone-sizeof-expression): elements may be pointers. */
 const struct outside_layout outside_layout NAMED_IN_LINES = {

@@ -312,14 +312,17 @@ SHARED void outside_count_quarantine(struct outside *outside, struct outside_cou
     for (unsigned i = 1; i < outside_classes(outside); i++) {
         const char *held = outside_at(outside, record, "quarantine.held", i);
 
-        count->cached[i] += outside_member(outside, held, "held_class.waiting_count", 0);
+        count->cached[i] +=
+            outside_least(outside_member(outside, held, "held_class.waiting_count", 0),
+                          outside_constant(outside, "WAITING_BLOCKS_MAX"));
     }
     pages = outside_member(outside, record, "quarantine.run_pages", 0);
     open_pages =
         outside_least(outside_member(outside, record, "quarantine.all_open_pages", 0), pages);
     count->cached_pages += open_pages;
     count->waiting_pages += pages - open_pages;
-    count->waiting_runs += outside_member(outside, record, "quarantine.run_count", 0);
+    count->waiting_runs += outside_least(outside_member(outside, record, "quarantine.run_count", 0),
+                                         outside_constant(outside, "WAITING_RUNS"));
 }
 
 SHARED void outside_count_runs(struct outside *outside, struct outside_count *count, uint64_t at)

@@ -29,17 +29,21 @@ for asked in --help -h "run --help"; do
     venv/bin/python -m prairie $asked 2>err >out
     grep -q '^python -m prairie path' out && [ ! -s err ] || { cat out err; exit 1; }
 done
-for wrong in "" frobnicate "run --frobnicate script.py"; do
+for wrong in "" frobnicate "run --frobnicate script.py" "run -m" "run -c"; do
     # shellcheck disable=SC2086
     if venv/bin/python -m prairie $wrong 2>err >out || [ -s out ] || ! grep -q '^python' err; then cat out err; exit 1; fi
 done
 venv/bin/python -m prairie run -c 'import sys, prairie; assert prairie.is_serving() and sys.argv == ["-c", "x"]' x
+mkdir 'a b' && cp -r venv/lib/python*/site-packages/prairie 'a b'
+if PYTHONPATH="$PWD/a b" venv/bin/python -m prairie run -c pass 2>err || ! grep -q "^python.*/a b/.*: the loader splits" err; then cat err; exit 1; fi
 # The interpreter's own flags, and a module that others find by its name.
 venv/bin/python -u -X own -m prairie run -c '
 import pickle, sys
 assert sys.stdout.write_through and "own" in sys._xoptions
 class Kept: pass
 assert type(pickle.loads(pickle.dumps(Kept()))) is Kept'
+# With -I the folder of a script is not where modules are looked for, and with -c the current one is not.
+venv/bin/python -I -m prairie run -c 'import sys; assert "" not in sys.path and any(p.endswith(".zip") for p in sys.path), sys.path'
 venv/bin/python -m prairie run --profile "$scratch/heap" profiled.py
 # A forked worker keeps its parent's profile, and names need not be UTF-8.
 venv/bin/python -m prairie run --profile "$scratch/"$'forked\377' -c 'import os; child = os.fork(); child and os.waitpid(child, 0)'

@@ -19,3 +19,14 @@ try:
     raise AssertionError
 except OSError as error:
     assert error.filename == "nowhere/by_hand.heap" and "not written" in str(error), error
+# A signal whose profile cannot be written does not end the program.
+prairie.profile_on(prefix="nowhere/heap")
+(come, go), kept = os.pipe(), os.dup(2)
+os.dup2(go, 2)
+os.kill(os.getpid(), signal.SIGUSR2)
+os.dup2(kept, 2)
+told = os.read(come, 1000)
+assert told.startswith(b"prairie: ") and b"the profile was not written" in told, told
+prairie.mallctl("prof.prefix", os.fsdecode(b"odd\xff"))  # no text
+prairie.mallctl("prof.dump", None)
+assert glob.glob(b"odd\xff.*.heap"), os.listdir()

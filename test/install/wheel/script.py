@@ -1,4 +1,5 @@
 """A Python on prairie: numbers that agree with what it does. SPDX-License-Identifier: MIT"""
+import os
 import sys
 
 import prairie
@@ -29,6 +30,9 @@ assert prairie.mallctl("opt.mutex_max_spin") == 600
 assert prairie.mallctl("arena.0.name") == "auto_0"
 prairie.mallctl("arena.0.name", "first")
 assert prairie.mallctl("arena.0.name") == "first"
+odd = os.fsdecode(b"first\xff")  # no text
+prairie.mallctl("arena.0.name", odd)
+assert prairie.mallctl("arena.0.name") == odd
 try:
     prairie.mallctl("no.such.name")
     raise AssertionError

@@ -227,8 +227,8 @@ unsafe fn become_program(
             libc::setsid();
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0);
         }
-        // The standard library ignores this signal in every Rust program; the child must not.
-        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        // The standard library ignores this signal in every Rust program.
+        libc::signal(libc::SIGPIPE, sys::of_broken_pipes());
         for (fd, path) in request.streams.iter().enumerate() {
             fine = fine && redirect(fd as i32, path);
         }

@@ -1,10 +1,10 @@
 //! Where data goes: to standard output, or into a file that is not overwritten by mistake.
 // SPDX-License-Identifier: MIT
 
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -100,21 +100,19 @@ fn known_before(letter: char, program: &str) -> Option<String> {
 
 /// With what `value` has for the letters behind per cent signs; others stay.
 fn expanded(path: &Path, mut value: impl FnMut(char) -> Option<String>) -> PathBuf {
-    let Some(text) = path.to_str().filter(|text| text.contains('%')) else {
-        return path.to_owned();
-    };
-    let mut name = String::new();
-    let mut letters = text.chars();
-    while let Some(letter) = letters.next() {
-        match (letter, (letter == '%').then(|| letters.next()).flatten()) {
-            ('%', Some(next)) => match value(next) {
-                Some(value) => name += &value,
-                None => name.extend(['%', next]),
+    let mut name = Vec::new();
+    // A path need not be text.
+    let mut bytes = path.as_os_str().as_bytes().iter().copied();
+    while let Some(byte) = bytes.next() {
+        match (byte, (byte == b'%').then(|| bytes.next()).flatten()) {
+            (b'%', Some(next)) => match value(char::from(next)) {
+                Some(value) => name.extend(value.bytes()),
+                None => name.extend([b'%', next]),
             },
-            (letter, _) => name.push(letter),
+            (byte, _) => name.push(byte),
         }
     }
-    PathBuf::from(name)
+    PathBuf::from(OsString::from_vec(name))
 }
 
 fn host() -> String {
@@ -202,6 +200,10 @@ mod tests {
         let name = |text: &str| name_of_run(Path::new(text), "sort", 7).display().to_string();
         assert_eq!(name("out/%e.%p.json"), "out/sort.7.json");
         assert_eq!(name("100%%.%x%"), "100%.%x%");
+        assert_eq!(name("%é%p"), "%é7");
+        let odd = OsString::from_vec(b"\xff.%p".to_vec());
+        let odd = name_of_run(Path::new(&odd), "sort", 7).into_os_string().into_vec();
+        assert_eq!(odd, b"\xff.7");
         let (host, time) = (name("%h"), name("%t").parse::<u64>().unwrap());
         assert!(!host.is_empty() && !host.contains(['%', '/', '\n']), "{host}");
         assert!(time > 1_700_000_000);

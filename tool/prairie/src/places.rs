@@ -95,7 +95,8 @@ fn near() -> Vec<PathBuf> {
 /// What a path in LD_PRELOAD cannot have: the loader splits there, and replaces dollar signs.
 pub const SPLITS_A_PRELOAD: [char; 4] = [' ', ':', ';', '$'];
 
-/// The library's path as LD_PRELOAD can hold it: one that it would split needs a link.
+/// The library's path as LD_PRELOAD can hold it: one that it would split needs a link. So does one that
+/// is no text, as who answers malloc is told in text.
 pub struct Loadable {
     pub path: PathBuf,
     _folder: Option<tempfile::TempDir>,
@@ -103,7 +104,7 @@ pub struct Loadable {
 
 impl Loadable {
     pub fn new(library: &Path) -> Result<Loadable> {
-        if !library.to_string_lossy().contains(SPLITS_A_PRELOAD) {
+        if library.to_str().is_some_and(|path| !path.contains(SPLITS_A_PRELOAD)) {
             return Ok(Loadable { path: library.to_owned(), _folder: None });
         }
         let folder = tempfile::tempdir().about("a temporary folder")?;

@@ -74,7 +74,8 @@ fn single(options: &Compare) -> Result<Item> {
     let root = std::env::current_dir().about("the current folder")?;
     crate::program::find(&options.command[0], &root)?;
     let mut workload = Workload::of_command(command);
-    workload.stdin = options.stdin.as_ref().map(|path| path.display().to_string());
+    let stdin = options.stdin.as_ref().map(|path| path.clone().into_os_string());
+    workload.stdin = bench::require_utf8(stdin.as_slice())?.pop();
     workload.timeout_s = options.timeout.unwrap_or(workload.timeout_s);
     if options.check == CheckBy::Exit {
         workload.check = Check::Exit;

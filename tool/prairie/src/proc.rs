@@ -14,10 +14,43 @@ pub fn text(pid: Pid, file: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// A thread that tells what there is of the process: of one whose first thread has ended while others
+/// go on, /proc/PID shows no memory, no files and no environment. Else the process itself.
+pub fn living(pid: Pid) -> Pid {
+    match Status::of(pid) {
+        Some(status) if status.is_of_ended_thread() && !status.is_of_ended() => {
+            other_thread(pid).unwrap_or(pid)
+        }
+        _ => pid,
+    }
+}
+
+fn other_thread(pid: Pid) -> Option<Pid> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
+    let mut threads = threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok());
+    threads.find(|thread| Status::of(*thread).is_some_and(|status| !status.is_of_ended_thread()))
+}
+
+/// Whether /proc numbers processes as system calls do. Else it is that of another PID namespace, and what
+/// it tells is of others.
+pub fn has_our_numbers() -> bool {
+    match fs::read_link("/proc/self") {
+        Ok(number) => number.to_str().is_some_and(|n| n.parse() == Ok(std::process::id())),
+        // None of them is ours, or there is no /proc.
+        Err(_) => !fs::exists("/proc/stat").unwrap_or(false),
+    }
+}
+
 /// Resident pages, from a file that the kernel fills without taking the lock of the address space.
 pub fn resident_pages(pid: Pid) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
-    text.split(' ').nth(1)?.parse().ok()
+    let of = |pid: Pid| -> Option<u64> {
+        let text = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+        text.split(' ').nth(1)?.parse().ok()
+    };
+    match of(pid)? {
+        0 => of(living(pid)),
+        pages => Some(pages),
+    }
 }
 
 /// Children that the leading thread started. Nearly all children are, except in threaded servers.
@@ -70,12 +103,14 @@ pub fn started(pid: Pid) -> Option<u64> {
 /// program, because addresses differ, and a copy of its parent's for a process that has only been
 /// forked.
 pub fn auxiliary(pid: Pid) -> Vec<u8> {
-    fs::read(format!("/proc/{pid}/auxv")).unwrap_or_default()
+    let of = |pid: Pid| fs::read(format!("/proc/{pid}/auxv")).unwrap_or_default();
+    let told = of(pid);
+    if told.is_empty() { of(living(pid)) } else { told }
 }
 
 /// The names and values that the process was started with; none where they may not be read.
 pub fn environment(pid: Pid) -> Vec<(String, String)> {
-    let text = text(pid, "environ").unwrap_or_default();
+    let text = text(living(pid), "environ").unwrap_or_default();
     let pair = |one: &str| one.split_once('=').map(|(name, value)| (name.into(), value.into()));
     text.split('\0').filter_map(pair).collect()
 }
@@ -99,8 +134,13 @@ impl Status {
         self.words(name).next()?.parse().ok()
     }
 
-    /// It is there only until its parent asks how it ended.
+    /// The process is there only until its parent asks how it ended.
     pub fn is_of_ended(&self) -> bool {
+        self.is_of_ended_thread() && self.number("Threads").is_none_or(|threads| threads <= 1)
+    }
+
+    /// Of a process, its first one: others may go on.
+    fn is_of_ended_thread(&self) -> bool {
         self.words("State").next() == Some("Z")
     }
 
@@ -119,7 +159,7 @@ pub fn file_owner(pid: Pid) -> Option<(u32, u32)> {
 
 /// A path to the executable file, whatever its name.
 pub fn executable(pid: Pid) -> PathBuf {
-    PathBuf::from(format!("/proc/{pid}/exe"))
+    PathBuf::from(format!("/proc/{}/exe", living(pid)))
 }
 
 /// A part of an address space, as /proc/PID/maps tells it.
@@ -171,7 +211,7 @@ pub struct Maps {
 
 impl Maps {
     pub fn open(pid: Pid) -> io::Result<Maps> {
-        Ok(Maps { file: fs::File::open(format!("/proc/{pid}/maps"))? })
+        Ok(Maps { file: fs::File::open(format!("/proc/{}/maps", living(pid)))? })
     }
 
     pub fn read(&mut self) -> io::Result<Vec<Mapped>> {
@@ -215,7 +255,7 @@ mod tests {
     #[test]
     fn this_process_is_resident_and_has_a_parent() {
         let pid = std::process::id() as Pid;
-        assert!(resident_pages(pid).unwrap() > 100);
+        assert!(has_our_numbers() && resident_pages(pid).unwrap() > 100);
         let all = all_with_parents();
         let own = all.iter().find(|(child, _)| *child == pid).unwrap();
         assert_eq!(own.1, std::os::unix::process::parent_id() as Pid);
@@ -223,8 +263,10 @@ mod tests {
 
     #[test]
     fn a_status_is_read_by_names() {
+        let with_threads = |count: u32| Status(format!("State:\tZ (zombie)\nThreads:\t{count}\n"));
+        assert!(with_threads(1).is_of_ended());
         let status = Status("Name:\tState: Z\nState:\tZ (zombie)\nUid:\t1\t2\t3\t4\n".into());
-        assert!(status.is_of_ended());
+        assert!(status.is_of_ended() && !with_threads(2).is_of_ended());
         assert_eq!(
             (status.number("Uid"), status.number("Ui"), status.number("VmRSS")),
             (Some(1), None, None)
@@ -248,6 +290,35 @@ mod tests {
         assert_eq!(resident_pages(Pid::MAX), None);
         assert!(Maps::open(Pid::MAX).is_err());
         assert!(auxiliary(Pid::MAX).is_empty());
+    }
+
+    #[test]
+    fn a_process_whose_first_thread_has_ended_is_there() {
+        let script = format!(
+            "import ctypes, threading, time\n\
+             threading.Thread(target=time.sleep, args=(60,)).start()\n\
+             ctypes.CDLL(None).syscall({}, 0)\n",
+            libc::SYS_exit
+        );
+        let mut python = std::process::Command::new("python3");
+        let mut child = python.args(["-c", &script]).env("MARK", "1").spawn().unwrap();
+        let pid = child.id() as Pid;
+        let mut tries = 0..1000;
+        while !Status::of(pid).unwrap().is_of_ended_thread() && tries.next().is_some() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let status = Status::of(pid).unwrap();
+        let thread = living(pid);
+        let maps = mappings(pid).unwrap();
+        let (pages, auxiliary) = (resident_pages(pid).unwrap(), auxiliary(pid));
+        let is_marked = environment(pid).contains(&("MARK".to_owned(), "1".to_owned()));
+        let program = fs::read_link(executable(pid));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(status.is_of_ended_thread() && !status.is_of_ended());
+        assert!(thread != pid && is_marked && program.is_ok());
+        assert!(maps.len() > 5 && pages > 100 && !auxiliary.is_empty());
+        assert_eq!(living(std::process::id() as Pid), std::process::id() as Pid);
     }
 
     #[test]

@@ -42,8 +42,20 @@ pub fn no_process(pid: Pid) -> Trouble {
     Trouble::new(format!("there is no process {pid}"))
 }
 
+/// Who is told by a number is looked up, and read or ended, by it.
+pub fn require_our_numbers() -> Result<()> {
+    match proc::has_our_numbers() {
+        true => Ok(()),
+        false => {
+            Err(Trouble::new("/proc is that of another PID namespace: numbers there are not ours")
+                .hint("mount our own: mount -t proc proc /proc, or unshare --mount-proc"))
+        }
+    }
+}
+
 /// The process exists, and this is its name in messages.
 pub fn require(pid: Pid) -> Result<String> {
+    require_our_numbers()?;
     match Status::of(pid) {
         Some(status) if pid > 0 && !status.is_of_ended() => Ok(proc::name(pid)),
         _ => Err(no_process(pid)),

@@ -4,7 +4,7 @@
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 pub type Pid = libc::pid_t;
@@ -271,6 +271,22 @@ extern "C" fn note(signal: i32, about: *mut libc::siginfo_t, _: *mut libc::c_voi
     // SAFETY: the kernel passes a valid one to a handler with SA_SIGINFO.
     let is_of_a_process = unsafe { (*about).si_code } <= 0;
     SENT.fetch_or(u32::from(is_of_a_process) << signal, Ordering::Relaxed);
+}
+
+/// What broken pipes did before the standard library had them ignored, which it does before main.
+static PIPES_WERE_IGNORED: AtomicBool = AtomicBool::new(false);
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static NOTE_PIPES: extern "C" fn() = note_pipes;
+
+extern "C" fn note_pipes() {
+    PIPES_WERE_IGNORED.store(is_ignored(libc::SIGPIPE), Ordering::Relaxed);
+}
+
+/// As who started this tool had them, for what it starts.
+pub fn of_broken_pipes() -> libc::sighandler_t {
+    if PIPES_WERE_IGNORED.load(Ordering::Relaxed) { libc::SIG_IGN } else { libc::SIG_DFL }
 }
 
 pub fn is_ignored(signal: i32) -> bool {

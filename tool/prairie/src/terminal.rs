@@ -5,6 +5,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::{AutoStream, ColorChoice};
@@ -95,12 +96,25 @@ pub fn shell_words<T: AsRef<OsStr>>(words: &[T]) -> String {
 }
 
 fn shell_word(word: &OsStr) -> String {
-    let text = word.to_string_lossy();
+    let speaks = |letter: char| letter.is_control() && !['\n', '\t'].contains(&letter);
+    let Some(text) = word.to_str().filter(|text| !text.contains(speaks)) else {
+        return in_escapes(word.as_bytes());
+    };
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=+,@%".contains(letter);
     match !text.is_empty() && text.chars().all(plain) {
-        true => text.into_owned(),
+        true => text.to_owned(),
         false => format!("'{}'", text.replace('\'', r"'\''")),
     }
+}
+
+/// What is no text, or would speak to the terminal.
+fn in_escapes(word: &[u8]) -> String {
+    let escaped = word.iter().map(|byte| match byte {
+        b'\'' | b'\\' => format!("\\{}", char::from(*byte)),
+        b' '..=b'~' => char::from(*byte).to_string(),
+        byte => format!("\\x{byte:02x}"),
+    });
+    format!("$'{}'", escaped.collect::<String>())
 }
 
 pub fn columns() -> usize {
@@ -168,6 +182,9 @@ mod tests {
     #[test]
     fn words_can_be_pasted() {
         assert_eq!(shell_words(&["a-b_c/d.e", "it's", ""]), r"a-b_c/d.e 'it'\''s' ''");
+        assert_eq!(shell_words(&["a\n\tb"]), "'a\n\tb'");
+        assert_eq!(shell_words(&["é", "a\x1b[2J'\\"]), r"'é' $'a\x1b[2J\'\\'");
+        assert_eq!(shell_words(&[OsStr::from_bytes(b"caf\xe9 1")]), r"$'caf\xe9 1'");
     }
 
     #[test]

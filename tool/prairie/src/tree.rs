@@ -31,6 +31,8 @@ pub struct Tree {
     root: Root,
     page_bytes: u64,
     kernel_lists_children: bool,
+    /// Else nothing is seen: numbers in /proc are those of other processes.
+    has_our_numbers: bool,
     sample_count: u64,
     pids: Vec<Pid>,
     /// Those of the last thorough look that quick looks cannot see, each with its parent.
@@ -43,6 +45,7 @@ impl Tree {
             root,
             page_bytes: sys::page_bytes(),
             kernel_lists_children: proc::lists_children(),
+            has_our_numbers: proc::has_our_numbers(),
             sample_count: 0,
             pids: Vec::new(),
             threaded: Vec::new(),
@@ -53,6 +56,9 @@ impl Tree {
     pub fn look(&mut self) -> &[Pid] {
         let thorough = self.sample_count.is_multiple_of(THOROUGH_EVERY);
         self.sample_count += 1;
+        if !self.has_our_numbers {
+            return &[];
+        }
         if self.kernel_lists_children {
             self.follow(thorough);
         } else if thorough {

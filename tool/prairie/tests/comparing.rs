@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
-use support::{Suite, becomes, own_seconds, prairie};
+use support::{Suite, becomes, own_seconds, prairie, unshared};
 
 const TWO: &str = "[[workload]]\nname = 'first'\ngroup = 'easy'\nwhat = 'nothing'\ncommand = ['true']\n\
                    [[workload]]\nname = 'second'\ncommand = ['sh', '-c', 'echo $0', '{scale}']\n";
@@ -274,6 +274,37 @@ fn the_words_of_a_single_program_are_its_own() {
         .arg("{root}{scale}{dir}{shared}{stdout}")
         .assert()
         .success();
+}
+
+/// Each run reads it anew, and a pipe is empty by then.
+#[test]
+fn standard_input_that_is_a_pipe_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(Command::new("mkfifo").arg(folder.path().join("pipe")).status().unwrap().success());
+    prairie()
+        .current_dir(folder.path())
+        .timeout(std::time::Duration::from_secs(30))
+        .args(["compare", "--allocators", "glibc", "--rounds", "1", "--stdin", "pipe", "--", "cat"])
+        .assert()
+        .code(125)
+        .stderr(contains("pipe: it is a pipe, and each run reads it anew"));
+}
+
+/// Processes are ended by numbers that /proc tells.
+#[test]
+fn a_proc_with_other_numbers_is_refused() {
+    for words in [
+        &["compare", "--allocators", "glibc", "--", "true"][..],
+        &["stats", "1"],
+        &["top", "--once"],
+        &["exporter", "--all", "--once"],
+    ] {
+        let Some(mut command) = unshared() else { return };
+        let output = command.args(words).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(125), "{said}");
+        assert!(said.contains("/proc is that of another PID namespace"), "{said}");
+    }
 }
 
 #[test]

@@ -310,6 +310,22 @@ fn a_program_with_a_malloc_of_its_own_is_told() {
     }
 }
 
+/// A relative path begins where the process is.
+#[test]
+fn a_library_that_is_there_and_was_refused_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(folder.path(), WAITS, &[]) else { return };
+    fs::write(folder.path().join("libprairie.so"), "no library").unwrap();
+    for (place, said) in [(".", "and the loader refused it"), ("no", "is not there where it runs")]
+    {
+        let mut command = Command::new(&program);
+        command.env("LD_PRELOAD", format!("{place}/libprairie.so"));
+        command.current_dir(folder.path()).stderr(std::process::Stdio::null());
+        let Some((is_served, told)) = verdict_of(&mut command) else { return };
+        assert!(!is_served && told.contains(said), "{told}");
+    }
+}
+
 #[test]
 fn a_script_is_looked_at_through_its_interpreter() {
     let folder = tempfile::tempdir().unwrap();

@@ -16,7 +16,7 @@ use std::time::Duration;
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 use serde_json::Value;
-use support::{built_library, is_refusal, prairie};
+use support::{built_library, is_refusal, prairie, wait_for_end_of_first_thread};
 use tempfile::TempDir;
 
 /// Blocks so large that each is a sample; of a program that is not there, so that nothing has a name.
@@ -157,7 +157,7 @@ fn growth_takes_more_than_one_profile() {
 }
 
 /// Functions that hold memory; with arguments it says the first one and waits. By the second it holds
-/// many blocks, or has a handler for faults and blocks all signals.
+/// many blocks, or has a handler for faults and blocks all signals, or its first thread ends.
 const PROGRAM: &str = "
 #include <signal.h>
 #include <stdio.h>
@@ -176,9 +176,24 @@ void block_signals(void)
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, NULL);
 }
+#include <pthread.h>
+void *wait_for_end(void *word)
+{
+    while (read(0, word, 1) > 0);
+    exit(0);
+}
+void leave(char *word)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, wait_for_end, word);
+    puts(word);
+    fflush(stdout);
+    pthread_exit(NULL);
+}
 int main(int count, char **words)
 {
     fill_all();
+    if (count > 2 && strcmp(words[2], \"left\") == 0) leave(words[1]);
     if (count > 2 && strcmp(words[2], \"many\") == 0) for (int i = 0; i < 20000; i++) many[i] = malloc(1000);
     if (count > 2 && strcmp(words[2], \"blocked\") == 0) block_signals();
     if (count > 1) { puts(words[1]); fflush(stdout); while (read(0, words[0], 1) > 0); }
@@ -191,7 +206,9 @@ fn program(folder: &Path) -> Option<PathBuf> {
     let (source, program) = (folder.join("program.c"), folder.join("program"));
     fs::write(&source, PROGRAM).unwrap();
     let mut compiler = Command::new("cc");
-    compiler.args(["-g", "-O1", "-fno-omit-frame-pointer", "-o"]).args([&program, &source]);
+    compiler
+        .args(["-g", "-O1", "-fno-omit-frame-pointer", "-pthread", "-o"])
+        .args([&program, &source]);
     match compiler.status() {
         Ok(ended) if ended.success() => Some(program),
         _ => {
@@ -393,6 +410,20 @@ fn a_process_that_blocks_signals_keeps_its_handlers() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() || is_refusal(&said), "{said}");
     assert_eq!(signals_of(running.child.id()), before);
+    end(running);
+}
+
+#[test]
+fn a_process_whose_first_thread_has_ended_is_attached_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let (Some(library), Some(program)) = (built_library(), program(folder.path())) else { return };
+    let running = running(&library, &program, "prof:true", "left");
+    wait_for_end_of_first_thread(running.child.id());
+    let pid = running.child.id().to_string();
+    let output = prairie().args(["prof", "--pid", &pid]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let shows = String::from_utf8_lossy(&output.stdout).contains("keep_large");
+    assert!(output.status.success() && shows || is_refusal(&said), "{said}");
     end(running);
 }
 

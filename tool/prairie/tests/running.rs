@@ -3,7 +3,9 @@
 
 mod support;
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -51,9 +53,10 @@ fn signals_to_the_tool_alone_reach_the_program() {
     }
 }
 
-/// Who starts the tool may ignore the ends of children; the program inherits that, as without the tool.
+/// Who starts the tool may ignore the ends of children, or broken pipes, as services have them; the program
+/// inherits that, as without the tool.
 #[test]
-fn ends_of_children_that_were_ignored_are_so_in_the_program() {
+fn signals_that_were_ignored_are_so_in_the_program() {
     let Some(library) = built_library() else { return };
     let words = ["grep", "SigIgn:", "/proc/self/status"];
     for (action, is_ignored) in [(libc::SIG_IGN, true), (libc::SIG_DFL, false)] {
@@ -61,12 +64,15 @@ fn ends_of_children_that_were_ignored_are_so_in_the_program() {
         assert_eq!(output.status.code(), Some(0));
         let text = String::from_utf8(output.stdout).unwrap();
         let mask = u64::from_str_radix(text.split_whitespace().last().unwrap(), 16).unwrap();
-        assert_eq!(mask >> (libc::SIGCHLD - 1) & 1 == 1, is_ignored, "{text}");
+        for signal in [libc::SIGCHLD, libc::SIGPIPE] {
+            assert_eq!(mask >> (signal - 1) & 1 == 1, is_ignored, "{signal}: {text}");
+        }
     }
 }
 
-/// The tool with its terminal signals as in a foreground, and with this action for ends of children.
-fn started(library: &Path, words: &[&str], of_children: libc::sighandler_t) -> Child {
+/// The tool with its terminal signals as in a foreground, and with this action for ends of children and
+/// broken pipes.
+fn started(library: &Path, words: &[&str], action: libc::sighandler_t) -> Child {
     let mut command = support::tool();
     command.args(["run", "--quiet", "--library"]).arg(library).arg("--").args(words);
     command.current_dir("/").stdout(Stdio::piped());
@@ -76,7 +82,8 @@ fn started(library: &Path, words: &[&str], of_children: libc::sighandler_t) -> C
             libc::signal(libc::SIGINT, libc::SIG_DFL);
             libc::signal(libc::SIGQUIT, libc::SIG_DFL);
             libc::signal(libc::SIGHUP, libc::SIG_DFL);
-            libc::signal(libc::SIGCHLD, of_children);
+            libc::signal(libc::SIGCHLD, action);
+            libc::signal(libc::SIGPIPE, action);
         }
         Ok(())
     };
@@ -108,6 +115,49 @@ fn the_summary_tells_who_served() {
             .and(contains("by prairie"))
             .and(contains("seen in 1 process")),
     );
+}
+
+/// Numbers of processes there are those of others, whose memory is not the program's.
+#[test]
+fn with_the_proc_of_others_nothing_of_them_is_counted() {
+    let (Some(library), Some(mut command)) = (built_library(), support::unshared()) else { return };
+    command.args(["run", "--json", "--library"]).arg(library).args(["--", "sleep", "1"]);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let told: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!((&told["processes_at_once"], &told["exit_code"]), (&0.into(), &0.into()), "{told}");
+    assert!((1 << 18..64 << 20).contains(&told["peak_bytes"].as_u64().unwrap()), "{told}");
+}
+
+#[test]
+fn a_program_runs_in_a_folder_that_was_removed() {
+    let Some(library) = built_library() else { return };
+    let script = "cd \"$(mktemp -d)\" && rmdir \"$PWD\" && exec \"$@\"";
+    for (options, code) in [(&["--quiet"][..], 3), (&["--quiet", "--profile"], 125)] {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_prairie"), "run"]).args(options);
+        command.arg("--library").arg(&library).args(["--", "sh", "-c", "exit 3"]);
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(code == 3 || said.contains("the current folder: No such file"), "{said}");
+    }
+}
+
+/// Paths need not be text, and the loader takes no blank.
+#[test]
+fn a_library_in_a_folder_of_any_name_serves() {
+    let Some(library) = built_library() else { return };
+    let above = tempfile::tempdir().unwrap();
+    for name in [&b"caf\xe9"[..], b"a b"] {
+        let folder = above.path().join(OsStr::from_bytes(name));
+        std::fs::create_dir(&folder).unwrap();
+        let copy = folder.join("libprairie.so");
+        copy_program(&library, &copy);
+        let mut command = prairie();
+        command.args(["run", "--library"]).arg(&copy).args(["--", "sleep", "3"]);
+        command.assert().success().stderr(contains("seen in 1 process"));
+    }
 }
 
 #[test]

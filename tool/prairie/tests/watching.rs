@@ -14,7 +14,9 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use support::{becomes, built_library, copy_program, is_refusal, prairie};
+use support::{
+    becomes, built_library, copy_program, is_refusal, prairie, wait_for_end_of_first_thread,
+};
 use watched::{AT_REST, Watched};
 
 /// The exit code, standard output and standard error.
@@ -370,6 +372,29 @@ fn a_process_that_gets_the_library_later_is_found() {
     assert_eq!(exporter.end(), Some(0));
     drop(late.stdin.take());
     late.wait().unwrap();
+}
+
+/// Of a process whose first thread has ended the kernel shows no memory under its own number.
+#[test]
+fn a_process_whose_first_thread_has_ended_is_looked_at() {
+    let Some(mut watched) = Watched::start(AT_REST) else { return };
+    let pid = watched.pid().to_string();
+    let whole = |text: &str| {
+        let lines = text.lines().filter(|line| line.starts_with("prairie_allocated_bytes"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    watched.ask("leave");
+    wait_for_end_of_first_thread(watched.pid());
+    let (code, text, said) = output(&["stats", &pid, "--openmetrics"]);
+    assert_eq!((code, whole(&text).len()), (0, 1), "{said}");
+    let resident = text.lines().find(|line| line.starts_with("prairie_process_resident_bytes"));
+    assert!(!resident.unwrap().ends_with(" 0"), "{text}");
+    let named = output(&["exporter", &pid, "--once"]);
+    assert_eq!((named.0, whole(&named.1)), (0, whole(&text)), "{}", named.2);
+    let (code, text, said) = output(&["top", &pid, "--once"]);
+    assert!(code == 0 && text.contains("on prairie") && text.contains("are resident"), "{said}");
+    let (code, text, _) = output(&["doctor", "--pid", &pid]);
+    assert!(code == 0 && text.contains("serves process"), "{text}");
 }
 
 /// The kernel keeps fifteen bytes of a name, and cuts the last letter of this one in two.

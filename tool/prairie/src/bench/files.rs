@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: MIT
 
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use super::Item;
+use crate::live::text::printable;
 use crate::substitute::Values;
 use crate::trouble::{About, Result};
 use crate::units;
@@ -69,13 +70,24 @@ impl Files {
     /// The last line that the program wrote to standard error, to be put behind a reason.
     pub fn last_words(&self) -> String {
         const LONG: usize = 200;
-        let text = fs::read(&self.stderr).unwrap_or_default();
+        let text = end_of(&self.stderr).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         match text.lines().rev().find(|line| !line.trim().is_empty()) {
-            Some(line) => format!(": {}", line.chars().take(LONG).collect::<String>()),
+            Some(line) => format!(": {}", printable(line).chars().take(LONG).collect::<String>()),
             None => String::new(),
         }
     }
+}
+
+/// Some of it: a program may have written more than there is memory for.
+fn end_of(path: &Path) -> io::Result<Vec<u8>> {
+    const BYTES: u64 = 1 << 16;
+    let mut file = fs::File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(BYTES)))?;
+    let mut bytes = Vec::new();
+    file.take(BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 pub fn checksum(path: &Path) -> Result<String> {
@@ -94,7 +106,25 @@ pub fn checksum(path: &Path) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::in_plain;
+    use super::*;
+
+    #[test]
+    fn the_last_words_are_short_and_do_not_speak_to_the_terminal() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().to_owned();
+        let stderr = path.join("stderr");
+        let [dir, shared, stdout, figures] = [(); 4].map(|()| path.clone());
+        let files = Files { dir, shared, stdout, stderr: stderr.clone(), figures };
+        assert_eq!(files.last_words(), "");
+        let text = format!("first\n\x1b[2Jlast{}\n \n", "!".repeat(300));
+        fs::write(&stderr, &text).unwrap();
+        assert_eq!(files.last_words(), format!(": ?[2Jlast{}", "!".repeat(192)));
+        // As much as no machine has memory for, of which nothing is on the disk.
+        let file = fs::File::options().write(true).open(&stderr).unwrap();
+        file.set_len(1 << 42).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, b"\nend", 1 << 42).unwrap();
+        assert_eq!(files.last_words(), ": end");
+    }
 
     #[test]
     fn texts_that_differ_have_names_that_differ() {

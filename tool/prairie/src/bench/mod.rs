@@ -6,6 +6,7 @@ mod files;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -291,7 +292,7 @@ impl Bench<'_> {
             (Some(path), Some(_)) => item.root.join(values.fill(path)),
             _ => PathBuf::from(NOTHING),
         };
-        fs::metadata(&stdin).about(format!("stdin {}", stdin.display()))?;
+        require_rereadable(&stdin)?;
         let mut arguments = words.to_vec();
         if valgrind.is_some() {
             arguments[0] = program.display().to_string();
@@ -403,6 +404,16 @@ pub fn absent_reason(item: &Item) -> Option<String> {
         (!is_file).then(|| program::find(OsStr::new(name), &item.root).err()).flatten()
     };
     wanted.iter().find_map(missing).map(|error| error.to_string())
+}
+
+/// Each run reads it from its beginning; of a pipe the first would take all, and others wait.
+fn require_rereadable(stdin: &Path) -> Result<()> {
+    let name = format!("stdin {}", stdin.display());
+    match fs::metadata(stdin).about(&name)?.file_type().is_fifo() {
+        true => Err(Trouble::new(format!("{name}: it is a pipe, and each run reads it anew"))
+            .hint("write what comes out of it into a file first")),
+        false => Ok(()),
+    }
 }
 
 /// What counts instructions takes its time.

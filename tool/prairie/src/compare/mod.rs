@@ -15,12 +15,14 @@ use crate::cli::Compare;
 use crate::environment;
 use crate::interrupt::Stop;
 use crate::launcher::Launcher;
+use crate::live::text::printable;
 use crate::machine;
 use crate::order;
 use crate::places;
 use crate::plan;
 use crate::progress::Progress;
 use crate::record::{Outcome, Run};
+use crate::refusal;
 use crate::report::{self, Block, render};
 use crate::suite::Suite;
 use crate::sys;
@@ -33,6 +35,7 @@ use documents::Document;
 const WRONG_RESULTS: i32 = 1;
 
 pub fn run(options: &Compare, launcher: &mut Launcher) -> Result<i32> {
+    refusal::require_our_numbers()?;
     documents::require_writable(options)?;
     let suites = options.suite.iter().map(|path| Suite::read(path)).collect::<Result<Vec<_>>>()?;
     require_names_of_their_own(&suites)?;
@@ -217,7 +220,7 @@ fn notes_on(left_out: &[String], runs: &[Run], allocators: &[Allocator]) -> Vec<
         unserved.sort();
         unserved.dedup();
         if !unserved.is_empty() {
-            let names = unserved.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+            let names = unserved.iter().map(|name| printable(name)).collect::<Vec<_>>().join(", ");
             notes.push(format!("Not served by {}: processes called {names}", allocator.name));
         }
         let count = of_allocator().count();

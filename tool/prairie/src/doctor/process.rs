@@ -84,7 +84,7 @@ fn before_ours(pid: Pid, ours: &[&String], has_others: bool) -> Vec<Check> {
 /// where memory may not be read.
 fn has_prairie(pid: Pid, path: &str, mappings: &[Mapped]) -> bool {
     let of_file: Vec<Mapped> = mappings.iter().filter(|m| m.path == path).cloned().collect();
-    match map::find(&OfProcess(pid), &of_file) {
+    match map::find(&OfProcess(proc::living(pid)), &of_file) {
         Ok(maps) if !maps.is_empty() => true,
         // The note is there, and its map is of another version.
         Err(Fault::Wrong(_)) => true,
@@ -120,8 +120,7 @@ fn why_not(pid: Pid, name: &str, library: Option<&Path>) -> Vec<Check> {
     let Some(told) = preload.split([':', ' ']).find(|path| path.contains("libprairie")) else {
         return bad(&format!("LD_PRELOAD is {preload}"), "add libprairie.so to it, in front");
     };
-    let inside = PathBuf::from(format!("/proc/{pid}/root")).join(told.trim_start_matches('/'));
-    if told.contains('/') && !inside.exists() {
+    if told.contains('/') && !as_seen_by(pid, told).exists() {
         return bad(
             &format!("{told} is not there where it runs (a container, or a chroot)"),
             &format!("mount it: docker run -v {told}:{told}:ro, or copy it into the image"),
@@ -134,6 +133,15 @@ fn why_not(pid: Pid, name: &str, library: Option<&Path>) -> Vec<Check> {
         &format!("LD_PRELOAD names {told}, and the loader refused it or the program took it out"),
         "look for lines of ld.so in its log; try LD_DEBUG=libs",
     )
+}
+
+/// A path as the process names it: in its container, and from the folder that it is in.
+fn as_seen_by(pid: Pid, path: &str) -> PathBuf {
+    let place = PathBuf::from(format!("/proc/{}", proc::living(pid)));
+    match path.strip_prefix('/') {
+        Some(rest) => place.join("root").join(rest.trim_start_matches('/')),
+        None => place.join("cwd").join(path),
+    }
 }
 
 fn preload_of(pid: Pid) -> Option<String> {

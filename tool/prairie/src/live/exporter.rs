@@ -17,6 +17,7 @@ use crate::answering::{self, Answer, Request};
 use crate::cli::Exporter;
 use crate::interrupt;
 use crate::output;
+use crate::refusal;
 use crate::terminal;
 use crate::trouble::{About, Result, Trouble};
 
@@ -24,6 +25,7 @@ use crate::trouble::{About, Result, Trouble};
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 pub fn run(options: &Exporter) -> Result<i32> {
+    refusal::require_our_numbers()?;
     let mut whom = Whom::new(options)?;
     let stop = interrupt::flag_of(&[SIGINT, SIGTERM, SIGHUP])?;
     match &options.textfile {

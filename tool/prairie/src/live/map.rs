@@ -121,6 +121,11 @@ impl Map {
         Ok(self.row(b'c', name)?.offset as u64)
     }
 
+    /// What libraries before this command's do not tell: no limit then.
+    pub fn most(&self, name: &str) -> u64 {
+        self.constant(name).unwrap_or(u64::MAX)
+    }
+
     pub fn root(&self, name: &str) -> Result<Root> {
         let row = self.row(b'r', name)?;
         match self.roots.get(row.offset) {

@@ -33,7 +33,8 @@ pub struct Kernel {
 
 /// None: there is no such process, or it has ended.
 pub fn kernel(pid: Pid) -> Option<Kernel> {
-    let status = proc::Status::of(pid).filter(|status| !status.is_of_ended())?;
+    proc::Status::of(pid).filter(|status| !status.is_of_ended())?;
+    let status = proc::Status::of(proc::living(pid))?;
     let number = |name: &str| status.number(name).unwrap_or(0);
     Some(Kernel {
         resident: number("VmRSS") * 1024,

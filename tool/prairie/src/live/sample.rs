@@ -140,7 +140,7 @@ impl Target {
             }
         };
         self.allocator = process::allocator_among(&mappings);
-        match map::find(&OfProcess(self.pid), &mappings) {
+        match map::find(&OfProcess(proc::living(self.pid)), &mappings) {
             Ok(maps) => {
                 self.map = maps.into_iter().next();
                 if self.map.is_some() {
@@ -186,7 +186,8 @@ impl Target {
     pub fn sample(&mut self, cells: usize) -> Option<Sample> {
         let kernel = process::kernel(self.pid).filter(|_| self.is_there())?;
         self.refresh();
-        let counted = self.map.as_ref().map(|map| count::count(&OfProcess(self.pid), map));
+        let memory = OfProcess(proc::living(self.pid));
+        let counted = self.map.as_ref().map(|map| count::count(&memory, map));
         let (figures, regions, why) = match counted {
             Some(Ok((figures, regions))) => (Some(figures), regions, None),
             Some(Err(fault)) => {

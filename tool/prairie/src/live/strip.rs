@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use serde::{Deserialize, Serialize};
 
 use super::count::Regions;
+use crate::proc;
 use crate::sys::{self, Pid};
 
 /// Of which every one is looked at; of more, some in each cell.
@@ -28,7 +29,7 @@ pub struct Strip {
 
 /// None: the kernel does not say, or nothing is open.
 pub fn look(pid: Pid, regions: &Regions, cells: usize) -> Option<Strip> {
-    let file = File::open(format!("/proc/{pid}/pagemap")).ok()?;
+    let file = File::open(format!("/proc/{}/pagemap", proc::living(pid))).ok()?;
     look_in(&file, regions, cells, sys::page_bytes())
 }
 

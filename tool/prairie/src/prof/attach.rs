@@ -40,7 +40,7 @@ pub fn take(pid: Pid) -> Result<Profile> {
         Argument::PointerTo(path.as_bytes()),
         Argument::Number(size_of::<usize>() as u64),
     ];
-    let answer = inject::call(&undisturbed, pid, function, &arguments)
+    let answer = inject::call(&undisturbed, proc::living(pid), function, &arguments)
         .map_err(|error| refusal::of_attaching(pid, &error))?;
     match answer as i32 {
         0 => {
@@ -69,7 +69,7 @@ pub fn take(pid: Pid) -> Result<Profile> {
 /// wait as long as it is.
 fn require_running(pid: Pid) -> Result<()> {
     let is_stopped = |status: &Status| status.is_of_stopped() && status.number("Threads") > Some(1);
-    match Status::of(pid).filter(is_stopped) {
+    match Status::of(proc::living(pid)).filter(is_stopped) {
         Some(_) => Err(Trouble::new(format!("process {pid} is stopped"))
             .hint(format!("let it go on: kill -CONT {pid}"))),
         None => Ok(()),
@@ -78,7 +78,7 @@ fn require_running(pid: Pid) -> Result<()> {
 
 /// Files as the process sees them, in its container.
 pub fn root(pid: Pid) -> PathBuf {
-    PathBuf::from(format!("/proc/{pid}/root"))
+    PathBuf::from(format!("/proc/{}/root", proc::living(pid)))
 }
 
 /// Where prairie's mallctl lies in the process.
@@ -113,7 +113,8 @@ fn function(pid: Pid) -> Result<u64> {
 /// As it is mapped, whatever has become of its name: that the kernel shows to root only. Else as it
 /// is named now.
 fn file(pid: Pid, mapped: &Mapped) -> Option<Vec<u8>> {
-    let range = format!("/proc/{pid}/map_files/{:x}-{:x}", mapped.start, mapped.limit);
+    let folder = format!("/proc/{}/map_files", proc::living(pid));
+    let range = format!("{folder}/{:x}-{:x}", mapped.start, mapped.limit);
     let named = || regular::read(&root(pid).join(mapped.path.trim_start_matches('/')));
     regular::read(Path::new(&range)).or_else(|_| named()).ok()
 }

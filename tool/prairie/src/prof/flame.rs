@@ -33,9 +33,14 @@ fn line(stacks: &Stacks, row: &Row, figures: Vec<f64>) -> Option<String> {
     Some(format!("{} {}\n", names.join(";"), figures.join(" ")))
 }
 
-/// Semicolons stand between frames, and the last blanks before the figures.
+/// Semicolons stand between frames, and the last blanks before the figures: a number at the end of a name
+/// would be taken for one of them.
 fn frame(name: &Name) -> String {
-    name.function.replace(';', ":").replace(['\n', '\r'], " ")
+    let name = name.function.replace(';', ":").replace(['\n', '\r'], " ");
+    match name.rsplit_once(' ') {
+        Some((start, end)) if end.parse::<f64>().is_ok() => format!("{start}_{end}"),
+        _ => name,
+    }
 }
 
 /// A page with the graph in it.
@@ -97,6 +102,23 @@ mod tests {
         let profile = fixture::profile(&[("main;b", 2.4), ("main;a;x", 1.0), ("main;none", 0.2)]);
         let stacks = Stacks::of(&[profile], &[3], By::Function);
         assert_eq!(collapsed(&stacks), "main;a;x 1\nmain;b 2\n");
+    }
+
+    #[test]
+    fn a_number_in_a_name_is_no_figure() {
+        let profile = fixture::profile(&[("main;part 2", 5.0), ("a 2b", 1.0)]);
+        let stacks = Stacks::of(&[profile], &[3], By::Function);
+        assert_eq!(collapsed(&stacks), "a 2b 1\nmain;part_2 5\n");
+        assert!(html(&stacks, "", "").unwrap().contains("part_2 (5 bytes"));
+    }
+
+    #[test]
+    fn who_has_no_stack_is_in_the_graph() {
+        let mut profile = fixture::profile(&[("main", 2.0), ("main", 1.0)]);
+        profile.samples[1].stack.clear();
+        let stacks = Stacks::of(&[profile], &[3], By::Function);
+        assert_eq!(collapsed(&stacks), "main 2\nunknown code 1\n");
+        assert!(html(&stacks, "", "").unwrap().contains("all (3 bytes"));
     }
 
     #[test]

@@ -134,6 +134,7 @@ mod thread {
 
     use super::registers::{RED_ZONE, Registers, SPOILT, enter, place, result, stack};
     use super::{Argument, Pid, Undisturbed, io};
+    use crate::terminal;
 
     const NT_PRSTATUS: usize = 1;
     /// Room for the vector registers of any processor so far.
@@ -245,7 +246,7 @@ mod thread {
             let mut signal = 0;
             loop {
                 go_on(self.pid, signal)?;
-                let status = wait(self.pid)?;
+                let status = wait(self.pid, PATIENCE, || terminal::say(&still_there(self.pid)))?;
                 signal = libc::WSTOPSIG(status);
                 if status >> 16 != 0 {
                     signal = 0;
@@ -334,7 +335,24 @@ mod thread {
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    fn wait(pid: Pid) -> io::Result<i32> {
+    fn still_there(pid: Pid) -> String {
+        format!(
+            "process {pid} has not come back yet, as where a disk is slow; it is let go when it has, \
+             and signals wait until then. If it is stopped: kill -CONT {pid}"
+        )
+    }
+
+    /// Who is in the middle of a call may hold a lock, and cannot be put back before its end: where that
+    /// takes long, `tell` says so.
+    pub(super) fn wait(pid: Pid, patience: Duration, tell: impl FnOnce()) -> io::Result<i32> {
+        let limit = Instant::now() + patience;
+        while Instant::now() < limit {
+            match stop_of(pid, libc::WNOHANG)? {
+                Some(status) => return Ok(status),
+                None => std::thread::sleep(LOOK_EVERY),
+            }
+        }
+        tell();
         loop {
             if let Some(status) = stop_of(pid, 0)? {
                 return Ok(status);
@@ -406,6 +424,24 @@ mod tests {
         if told.kind() != io::ErrorKind::PermissionDenied {
             assert!(told.to_string().starts_with("it does not stop"), "{told}");
         }
+    }
+
+    #[test]
+    fn who_does_not_come_back_is_told_of() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = child.id() as Pid;
+        let mut is_told = false;
+        let ended = thread::wait(pid, Duration::from_millis(5), || {
+            is_told = true;
+            // SAFETY: numbers; it has not been waited for.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+        });
+        assert_eq!(ended.unwrap_err().to_string(), "the process has ended");
+        assert!(is_told && child.wait().is_err());
+        let mut child = Command::new("true").spawn().unwrap();
+        let ended = thread::wait(child.id() as Pid, Duration::from_secs(60), || unreachable!());
+        assert_eq!(ended.unwrap_err().to_string(), "the process has ended");
+        let _ = child.wait();
     }
 
     /// A program of 32 bits that waits: its headers, and `pause` over and over.

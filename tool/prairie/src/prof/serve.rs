@@ -9,7 +9,9 @@ use crate::answering::{self, Answer, Request};
 use crate::cli::Prof;
 use crate::interrupt;
 use crate::live::text::printable;
-use crate::sys;
+use crate::proc;
+use crate::refusal;
+use crate::sys::{self, Pid};
 use crate::terminal;
 use crate::trouble::{About, Result, Trouble};
 
@@ -20,17 +22,40 @@ pub fn run(options: &Prof, told: &str) -> Result<()> {
     let address = address(told)?;
     // What cannot be taken at the start cannot be taken later.
     take(options)?;
+    let met = options.pid.map(Met::of);
     // The server has threads, any of which may get a signal while a process is attached to.
     let stop = interrupt::flag_of(&sys::ENDING_SIGNALS)?;
     let listener = TcpListener::bind(&address).about(format!("--serve {address}"))?;
     let port = listener.local_addr().about(format!("--serve {address}"))?;
     terminal::say(&format!("serving http://{port}/ and http://{port}/debug/pprof/heap"));
     answering::serve(listener, &stop, |request| {
-        let answer = answer(options, request);
+        let answer = match met.as_ref().map_or(Ok(()), Met::require_there) {
+            Ok(()) => answer(options, request),
+            Err(error) => Answer::text(500, &error.to_string()),
+        };
         let asked = printable(&format!("{} {}", request.method, request.path));
         terminal::detail(&format!("{asked}: {}", answer.status));
         answer
     })
+}
+
+/// The process that is served. Its number may be given out again.
+struct Met {
+    pid: Pid,
+    started: Option<u64>,
+}
+
+impl Met {
+    fn of(pid: Pid) -> Met {
+        Met { pid, started: proc::started(pid) }
+    }
+
+    fn require_there(&self) -> Result<()> {
+        match proc::started(self.pid) {
+            now if now.is_some() && now == self.started => Ok(()),
+            _ => Err(refusal::no_process(self.pid)),
+        }
+    }
 }
 
 /// `:6060` and `6060` are this machine only; others must be named.
@@ -75,6 +100,16 @@ fn page(options: &Prof) -> Result<Answer> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_got_the_number_of_another_is_another() {
+        let own = Met::of(sys::own_pid());
+        assert!(own.require_there().is_ok());
+        let other = Met { started: own.started.map(|ticks| ticks + 1), ..own };
+        let said = other.require_there().unwrap_err().to_string();
+        assert_eq!(said, format!("there is no process {}", sys::own_pid()));
+        assert!(Met::of(Pid::MAX).require_there().is_err());
+    }
 
     #[test]
     fn an_address_without_host_is_this_machine() {

@@ -56,7 +56,10 @@ impl Stacks {
                 .map(|location| making.location(profile, location, by))
                 .collect();
             for sample in &profile.samples {
-                let path = path(profile, &sample.stack, &of_location, by);
+                let mut path = path(profile, &sample.stack, &of_location, by);
+                if path.is_empty() {
+                    path.push(making.number(unknown_code()));
+                }
                 let figures = rows.entry(path).or_insert_with(|| vec![0.0; profiles.len()]);
                 figures[index] += sample.values[of_types[index]];
             }
@@ -147,10 +150,16 @@ fn name_of(frame: &Frame, mapping: Option<&str>, by: By) -> Name {
     };
     match by {
         By::Function | By::Line => Name { function: frame.function.clone(), place },
-        By::Library => {
-            Name { function: mapping.unwrap_or("unknown code").to_owned(), place: String::new() }
-        }
+        By::Library => match mapping {
+            Some(file) => Name { function: file.to_owned(), place: String::new() },
+            None => unknown_code(),
+        },
     }
+}
+
+/// Whose callers lie in no file, as those that were compiled while the program ran, has no stack.
+fn unknown_code() -> Name {
+    Name { function: "unknown code".to_owned(), place: String::new() }
 }
 
 /// The last two parts of a path tell a file from others of its name.
@@ -206,6 +215,14 @@ mod tests {
         assert_eq!(stacks.rows.len(), 2);
         assert_eq!((names(&stacks, 0), stacks.rows[0].shown()), (vec!["main", "read"], 35.0));
         assert_eq!((stacks.total(), stacks.whole()), (65.0, 65.0));
+    }
+
+    #[test]
+    fn who_has_no_stack_is_shown() {
+        let mut profile = fixture::profile(&[("main", 10.0), ("main", 5.0)]);
+        profile.samples[1].stack.clear();
+        let stacks = stacks(&[profile]);
+        assert_eq!((names(&stacks, 0), names(&stacks, 1)), (vec!["main"], vec!["unknown code"]));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 use std::collections::{BTreeMap, HashMap};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use addr2line::{Loader, demangle_auto};
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
@@ -93,10 +93,10 @@ impl Image {
             let (start, length) = segment.file_range();
             (start, length, segment.address())
         });
-        let debug_file = debug_file(&build_id);
+        let debug_file = debug_file(&build_id, root);
         let mut symbols = symbols_of(&file);
         if let Some(path) = &debug_file
-            && let Ok(bytes) = fs::read(path)
+            && let Ok(bytes) = regular::read(path)
             && let Ok(file) = object::File::parse(&*bytes)
         {
             symbols.extend(symbols_of(&file));
@@ -113,7 +113,7 @@ impl Image {
     fn frames(&self, in_file: u64) -> Vec<Frame> {
         let holds = |(start, length, _): &&(u64, u64, u64)| in_file.wrapping_sub(*start) < *length;
         let Some((start, _, linked)) = self.segments.iter().find(holds) else { return Vec::new() };
-        let address = in_file - start + linked;
+        let address = (in_file - start).wrapping_add(*linked);
         let mut frames = self.debug.as_ref().map_or_else(Vec::new, |debug| told(debug, address));
         let symbol = || self.symbol(address).unwrap_or_default();
         for frame in frames.iter_mut().filter(|frame| frame.function.is_empty()) {
@@ -157,7 +157,7 @@ fn symbols_of(file: &object::File) -> Vec<Symbol> {
         .filter_map(|symbol| {
             let address = symbol.address();
             let name = symbol.name().ok()?.to_owned();
-            Some(Symbol { address, limit: address + symbol.size(), name })
+            Some(Symbol { address, limit: address.saturating_add(symbol.size()), name })
         })
         .collect()
 }
@@ -167,9 +167,10 @@ fn located(path: &str, root: Option<&Path>) -> PathBuf {
     below.filter(|path| path.is_file()).unwrap_or_else(|| path.into())
 }
 
-fn debug_file(build_id: &str) -> Option<PathBuf> {
+fn debug_file(build_id: &str, root: Option<&Path>) -> Option<PathBuf> {
     let (folder, rest) = build_id.split_at_checked(2)?;
-    Some(Path::new(DEBUG_FILES).join(folder).join(format!("{rest}.debug"))).filter(|p| p.is_file())
+    let path = located(&format!("{DEBUG_FILES}/{folder}/{rest}.debug"), root);
+    Some(path).filter(|path| path.is_file())
 }
 
 fn reason(error: &io::Error) -> String {
@@ -181,6 +182,7 @@ fn reason(error: &io::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::process::Command;
     use std::sync::mpsc;
     use std::time::Duration;
@@ -244,6 +246,17 @@ mod tests {
         });
         let said = receive.recv_timeout(Duration::from_secs(30)).expect("it waits");
         assert_eq!(said.as_deref(), Some("not a regular file"));
+    }
+
+    #[test]
+    fn debug_information_is_looked_for_below_the_root_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("usr/lib/debug/.build-id/01/23.debug");
+        assert_eq!(debug_file("0123", Some(folder.path())), None);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "").unwrap();
+        assert_eq!(debug_file("0123", Some(folder.path())), Some(path));
+        assert_eq!(debug_file("0", Some(folder.path())), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod heap;
 mod summary;
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cli::{self, Output};
 use crate::environment;
@@ -28,7 +28,12 @@ use summary::Summary;
 
 /// Returns the program's exit code.
 pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
-    let folder = std::env::current_dir().about("the current folder")?;
+    let is_profiled = options.profile || options.profile_every.is_some();
+    let folder = match std::env::current_dir() {
+        // It was removed, or lies outside of what can be seen: a program can do without its name.
+        Err(_) if !is_profiled => PathBuf::from("."),
+        found => found.about("the current folder")?,
+    };
     let name = Path::new(&options.command[0]).file_name().unwrap_or_default().to_string_lossy();
     if let Some(path) = &options.output.output {
         output::require_writable_by_run(path, &name, options.output.force)?;
@@ -38,7 +43,6 @@ pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
     program::require_preloadable(&program, &library)?;
     let loadable = Loadable::new(&library)?;
     let owners = owner::ask_prairie(&library, &loadable.path)?;
-    let is_profiled = options.profile || options.profile_every.is_some();
     let profiles = is_profiled.then(|| Profiles::of(&program, &folder)).transpose()?;
 
     let mut variables: environment::Variables = std::env::vars_os().collect();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::heap::Peak;
+use crate::live::text::printable;
 use crate::measure::{End, Measured};
 use crate::prof::Finding;
 use crate::sys::Ended;
@@ -126,7 +127,7 @@ impl Summary<'_> {
             lines.push(format!("  served   {text}; it ended too soon to be looked at"));
         }
         if !seen.not_served.is_empty() {
-            let names = seen.not_served.join(", ");
+            let names = printable(&seen.not_served.join(", "));
             lines.push(format!(
                 "  NOT served by prairie: {names} (static, set-uid, or LD_PRELOAD unset)"
             ));
@@ -327,8 +328,9 @@ mod tests {
         let mut measured = fixture::measured(End::Itself(Ended::Exited(0)));
         let text = summary(&measured).text();
         assert!(text.contains("  heap     not seen: it ended too soon; --stats"), "{text}");
-        measured.seen.not_served.push("sleep".into());
+        measured.seen.not_served.push("sleep\x1b[2J".into());
         let text = summary(&measured).text();
+        assert!(text.contains("  NOT served by prairie: sleep?[2J (static"), "{text}");
         let why = "  heap     not seen: none of its processes was on prairie\n";
         assert!(text.contains(why), "{text}");
         measured.seen.served = 1;

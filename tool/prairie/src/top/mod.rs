@@ -19,12 +19,15 @@ use crate::interrupt;
 use crate::live::sample::{Host, Target, now_ms};
 use crate::live::{stats, text};
 use crate::output;
+use crate::refusal;
 use crate::sys::{self, Pid};
 use crate::terminal;
 use crate::trouble::{About, Result, TOOL_FAILED, Trouble};
 
 const CELLS: usize = 200;
 const CLASSES_ONCE: usize = 10;
+/// As the option has it.
+const EVERY_MAX: Duration = Duration::from_secs(86400);
 /// Between two looks at whether somebody wants us to end.
 const WAIT_MAX: Duration = Duration::from_millis(200);
 
@@ -76,6 +79,7 @@ impl Source {
         if let Some(path) = &options.replay {
             return Ok(Source::Record { looks: record::read(path)?, at: 0 });
         }
+        refusal::require_our_numbers()?;
         let Some(pid) = options.pid else { return Ok(Source::Host(Host::default())) };
         Ok(Source::Process(Box::new(Target::new(pid)?)))
     }
@@ -248,7 +252,7 @@ impl App {
                 self.view.scroll = 0;
             }
             KeyCode::Char('+') => self.every = (self.every / 2).max(Duration::from_millis(50)),
-            KeyCode::Char('-') => self.every = (self.every * 2).min(Duration::from_secs(3600)),
+            KeyCode::Char('-') => self.every = (self.every * 2).min(EVERY_MAX),
             KeyCode::Up => self.move_by(-1),
             KeyCode::Down => self.move_by(1),
             KeyCode::Enter => self.open(),
@@ -397,6 +401,14 @@ mod tests {
         *at = 1;
         press(&mut app, &[KeyCode::Right]);
         assert_eq!((app.scene.trail(7, usize::MAX).len(), app.view.selected), (2, 0));
+    }
+
+    #[test]
+    fn who_wants_less_does_not_get_more() {
+        let mut app = replay(1);
+        app.every = Duration::from_secs(50_000);
+        press(&mut app, &[KeyCode::Char('-')]);
+        assert_eq!(app.every, EVERY_MAX);
     }
 
     #[test]

@@ -104,7 +104,8 @@ impl Witness {
         let library = library.map(|path| path.canonicalize().unwrap_or(path.to_owned()));
         Witness {
             opens: Opens::of(library.as_deref()),
-            library,
+            // As maps tell it, which are read as text.
+            library: library.map(|path| path.to_string_lossy().into_owned().into()),
             processes: HashMap::new(),
             seen: Seen::default(),
         }

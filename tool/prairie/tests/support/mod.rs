@@ -142,6 +142,28 @@ pub fn refuse(command: &mut std::process::Command, call: libc::c_long, error: i3
     unsafe { command.pre_exec(set_filter) };
 }
 
+/// The tool in a PID namespace of its own, with the /proc of another one; None where that is not to be had.
+pub fn unshared() -> Option<std::process::Command> {
+    let unshare = |program: &str| {
+        let mut command = std::process::Command::new("unshare");
+        command.args(["--map-root-user", "--pid", "--fork", "--", program]).current_dir("/");
+        command
+    };
+    if !unshare("true").output().is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: no namespaces of users");
+        return None;
+    }
+    let mut command = unshare(env!("CARGO_BIN_EXE_prairie"));
+    command.env("XDG_CACHE_HOME", CACHE);
+    Some(command)
+}
+
+/// Waits until the first thread of a process has ended; others go on.
+pub fn wait_for_end_of_first_thread(pid: u32) {
+    let status = format!("/proc/{pid}/status");
+    assert!(becomes(|| fs::read_to_string(&status).is_ok_and(|text| text.contains("State:\tZ"))));
+}
+
 /// Whether it becomes so within half a minute.
 pub fn becomes(mut is_so: impl FnMut() -> bool) -> bool {
     let begin = Instant::now();

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::support::{built_library, is_refusal, prairie};
 
 /// Threads with blocks of all sizes; then it answers each line of its input with what the library
-/// itself says, until a line says to end.
+/// itself says, until a line says to end. On another one its first thread ends, and a new one answers.
 const PROGRAM: &str = r#"
 #include <pthread.h>
 #include <stdbool.h>
@@ -47,22 +47,34 @@ static void print(void *context, const char *text)
     fputs(text, stdout);
 }
 
-int main(void)
+static void *answer(void *unused)
 {
-    pthread_t threads[THREADS];
+    pthread_t next;
     char line[80];
 
-    setvbuf(stdout, NULL, _IOFBF, 1 << 16);
-    pthread_barrier_init(&ready, NULL, THREADS + 1);
-    for (size_t i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, hold, (void *)(i + 1));
-    pthread_barrier_wait(&ready);
     while (fgets(line, sizeof line, stdin) != NULL && strcmp(line, "end\n") != 0) {
         if (strcmp(line, "metrics\n") == 0) prairie_stats_metrics(print, NULL);
         if (strcmp(line, "grow\n") == 0) memset(malloc(8 << 20), 1, 8 << 20);
         puts(". answered");
         fflush(stdout);
+        if (strcmp(line, "leave\n") == 0) {
+            pthread_create(&next, NULL, answer, NULL);
+            pthread_exit(NULL);
+        }
     }
-    return 0;
+    exit(0);
+    return unused;
+}
+
+int main(void)
+{
+    pthread_t threads[THREADS];
+
+    setvbuf(stdout, NULL, _IOFBF, 1 << 16);
+    pthread_barrier_init(&ready, NULL, THREADS + 1);
+    for (size_t i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, hold, (void *)(i + 1));
+    pthread_barrier_wait(&ready);
+    answer(NULL);
 }
 "#;
 

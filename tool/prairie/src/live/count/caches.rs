@@ -152,7 +152,8 @@ impl Count<'_> {
         Ok(())
     }
 
-    /// What a hardened thread holds back.
+    /// What a hardened thread holds back: no more than there is room for, whatever is read of counts that
+    /// it changes meanwhile.
     fn quarantine(&mut self, number: u64) -> Result<()> {
         if number == 0 {
             return Ok(());
@@ -162,17 +163,19 @@ impl Count<'_> {
         let copy = self.memory.bytes(address, self.map.size("quarantine")?)?;
         let held = self.map.member("quarantine.held")?;
         let waiting = self.map.member("held_class.waiting_count")?;
+        let blocks_max = self.map.most("WAITING_BLOCKS_MAX");
         for index in 1..self.classes.len().min(held.count) {
-            let of = held.part(&copy, index)?;
+            let blocks = waiting.first(held.part(&copy, index)?)?.min(blocks_max);
             let class = &mut self.classes[index];
-            class.cached_blocks = class.cached_blocks.wrapping_add(waiting.first(of)?);
+            class.cached_blocks = class.cached_blocks.wrapping_add(blocks);
         }
         let of = |name| self.map.member(name)?.first(&copy);
         let pages = of("quarantine.run_pages")?;
         let open = of("quarantine.all_open_pages")?.min(pages);
         self.cached_pages = self.cached_pages.wrapping_add(open);
         self.waiting_pages = self.waiting_pages.wrapping_add(pages - open);
-        self.waiting_runs = self.waiting_runs.wrapping_add(of("quarantine.run_count")?);
+        let runs = of("quarantine.run_count")?.min(self.map.most("WAITING_RUNS"));
+        self.waiting_runs = self.waiting_runs.wrapping_add(runs);
         Ok(())
     }
 }
@@ -185,8 +188,8 @@ mod tests {
 
     const CACHE_BYTES: u16 = 1000;
 
-    /// Everything is at the one root, where the first cache is next to itself.
-    fn circular() -> (Made, Map) {
+    /// Everything is at the one root, where the first cache is next to itself, and these rows besides.
+    fn circular(more: &[Vec<u8>]) -> (Made, Map) {
         let rows = [
             row_of("space", b'r', 0, 64, 1),
             row_of("space", b's', 0, 64, 1),
@@ -203,7 +206,7 @@ mod tests {
             row_of("cache", b's', 0, CACHE_BYTES, 1),
             row_of("cache.next", b'm', 0, 8, 1),
         ];
-        let mut memory = made(1, &rows);
+        let mut memory = made(1, &[&rows, more].concat());
         let place = (AT_ROOT - 0x1000) as usize;
         memory.0[place..place + 8].copy_from_slice(&AT_ROOT.to_le_bytes());
         let map = map::read(&memory, 0x1000).unwrap();
@@ -212,10 +215,38 @@ mod tests {
 
     #[test]
     fn a_list_without_end_takes_no_more_memory_than_there_is_room() {
-        let (memory, map) = circular();
+        let (memory, map) = circular(&[]);
         let count = Count::new(&memory, &map).unwrap();
         let mut room = 10 * usize::from(CACHE_BYTES) + 1;
         let error = count.walk_caches(&mut room).unwrap_err().to_string();
         assert_eq!((error.as_str(), room), ("its list of threads has no end", 1));
+    }
+    #[test]
+    fn no_more_is_held_back_than_there_is_room_for() {
+        let limits =
+            [row_of("WAITING_BLOCKS_MAX", b'c', 32, 0, 0), row_of("WAITING_RUNS", b'c', 16, 0, 0)];
+        let rows = [
+            row_of("META_UNIT_BYTES", b'c', 16, 0, 0),
+            row_of("quarantine", b's', 0, 64, 1),
+            row_of("quarantine.held", b'm', 0, 8, 2),
+            row_of("quarantine.run_pages", b'm', 16, 4, 1),
+            row_of("quarantine.all_open_pages", b'm', 16, 4, 1),
+            row_of("quarantine.run_count", b'm', 24, 4, 1),
+            row_of("held_class", b's', 0, 8, 1),
+            row_of("held_class.waiting_count", b'm', 0, 2, 1),
+        ];
+        for (limits, blocks, runs) in [(&limits[..], 32, 16), (&[], 500, 70_000)] {
+            let (mut memory, map) = circular(&[&rows, limits].concat());
+            // Beside what else is at the root, which is 64 bytes.
+            let place = (AT_ROOT - 0x1000) as usize + 64;
+            memory.0[place + 8] = 500_u16.to_le_bytes()[0];
+            memory.0[place + 9] = 500_u16.to_le_bytes()[1];
+            memory.0[place + 24..place + 28].copy_from_slice(&70_000_u32.to_le_bytes());
+            let mut count = Count::new(&memory, &map).unwrap();
+            count.classes = vec![Default::default(); 2];
+            count.zone_end = AT_ROOT + 64 + 16;
+            count.quarantine(1).unwrap();
+            assert_eq!((count.classes[1].cached_blocks, count.waiting_runs), (blocks, runs));
+        }
     }
 }
