@@ -217,7 +217,7 @@ static void *refill(struct cache *cache, unsigned class_index, bool may_grow)
 /* A manual arena's blocks are for those alone who are bound to it, and hold no others. */
 static void empty_if_manual(struct cache *cache)
 {
-    if (cache_is_bound(cache) && cache->arena->is_manual) cache_drain_all(cache);
+    if (cache_is_bound_to_manual(cache)) cache_drain_all(cache);
 }
 
 /* Asks the arena's hooks for more, when it has any, on behalf of the calling thread. False: there
@@ -545,7 +545,7 @@ void cache_check(struct cache *cache)
     require(cache->front.nothing == NULL);
     require(!cache_is_abandoned(cache)); /* C8 */
     if (cache->front.keeps_runs)
-        require(!cache->is_off && !(cache_is_bound(cache) && cache->arena->is_manual)); /* C4 */
+        require(!cache->is_off && !cache_is_bound_to_manual(cache)); /* C4 */
     large_cache_check(cache);
     quarantine_check(cache);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {

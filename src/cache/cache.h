@@ -114,6 +114,10 @@ INLINE bool cache_is_away(const struct cache *cache)
 }
 
 INLINE bool cache_is_bound(const struct cache *cache) { return (cache->fixed & CACHE_BOUND) != 0; }
+INLINE bool cache_is_bound_to_manual(const struct cache *cache)
+{
+    return cache_is_bound(cache) && cache->arena->is_manual;
+}
 
 /* It is in the list of caches, and no thread's. */
 INLINE bool cache_is_abandoned(const struct cache *cache)

@@ -111,11 +111,6 @@ static void shuffle_fetched(struct cache *cache, unsigned class_index, void **bl
     *block = other;
 }
 
-static bool is_bound_to_manual(const struct cache *cache)
-{
-    return cache_is_bound(cache) && cache->arena->is_manual;
-}
-
 /* The cache may be drained meanwhile: by hooks that run, or before memory is refused. A thread that
  * is bound to a manual arena keeps no blocks of it ready: the usual way would mark them as those of
  * any arena, and others who free them would keep them (Q1). */
@@ -125,10 +120,10 @@ void *quarantine_take(struct cache *cache, unsigned class_index)
     bool was_empty = *magazine->top == NULL;
     void *block;
 
-    if (unlikely(is_bound_to_manual(cache))) return cache_take_one(cache, NULL, class_index);
+    if (unlikely(cache_is_bound_to_manual(cache))) return cache_take_one(cache, NULL, class_index);
     block = cache_take(cache, class_index);
     if (*magazine->top == NULL) return block;
-    if (unlikely(is_bound_to_manual(cache))) { /* by a hook, just now */
+    if (unlikely(cache_is_bound_to_manual(cache))) { /* by a hook, just now */
         cache_drain_all(cache);
         return block;
     }

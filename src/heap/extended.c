@@ -15,7 +15,6 @@
 
 #include "../arenas/manual.h"
 #include "../cache/explicit_cache.h"
-#include "../guard/fill.h"
 #include "../guard/guarded.h"
 #include "../os/os.h"
 
@@ -244,7 +243,7 @@ static void *resize_or_move(void *block, size_t old_bytes, size_t size, unsigned
     return likely(resized != NULL) ? resized : refuse_memory();
 }
 
-/* What it gains reads as zero. What came from new is left alone, or told of where it is freed. */
+/* What came from new is left alone, or told of where it is freed. */
 static bool resize_marked(void *block, size_t size, unsigned flags)
 {
     size_t old_bytes;
@@ -252,12 +251,9 @@ static bool resize_marked(void *block, size_t size, unsigned flags)
 
     if (size == 0 || (flags & FLAG_ARENA) != 0 || !is_aligned((uintptr_t)block, flags_align(flags))
         || pointer_kind(block, &page) != POINTER_HARDENED
-        || hardened_check(CALL_REALLOC, block, page) != DOOR_MALLOC
-        || !hardened_resize(block, page, size, &old_bytes))
+        || hardened_check(CALL_REALLOC, block, page) != DOOR_MALLOC)
         return false;
-    if (unlikely(fill_is_wanted()) && size > old_bytes && (flags & FLAG_ZERO) == 0)
-        (void)fill_taken((char *)block + old_bytes, size - old_bytes);
-    return true;
+    return hardened_resize(block, page, size, (flags & FLAG_ZERO) != 0, &old_bytes);
 }
 
 /* The block gets the very size that nallocx tells, unlike with realloc, which leaves room to

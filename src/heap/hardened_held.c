@@ -9,6 +9,8 @@
 #include "large.h"
 #include "marks.h"
 
+#include "../guard/fill.h"
+
 NORETURN static COLD void tell_mark(enum misused_call call, const void *block, uint64_t mark)
 {
     if (mark == 0) misuse_abort(call, POINTER_FREED, block);
@@ -109,7 +111,8 @@ void hardened_count_in_place(size_t old_size, size_t size)
     counting_add_taken(counting, size);
 }
 
-bool hardened_resize(void *block, uint32_t page, size_t size, size_t *old_bytes)
+/* What it gains reads as zero. */
+static bool resize_held(void *block, uint32_t page, size_t size, size_t *old_bytes)
 {
     enum hardened_door door = hardened_check(CALL_REALLOC, block, page);
     unsigned class_index = class_of_offset(page_record(page)->class_at);
@@ -126,6 +129,14 @@ bool hardened_resize(void *block, uint32_t page, size_t size, size_t *old_bytes)
         mark_small(block, class_bytes[class_index], size,
                    mark_read(block, class_bytes[class_index]) >> DOOR_SHIFT & DOOR_TO_MANUAL, true);
     else hardened_large_set_size(block, page, size);
+    return true;
+}
+
+bool hardened_resize(void *block, uint32_t page, size_t size, bool zero, size_t *old_bytes)
+{
+    if (!resize_held(block, page, size, old_bytes)) return false;
+    if (!zero && unlikely(fill_is_wanted()) && size > *old_bytes)
+        (void)fill_taken((char *)block + *old_bytes, size - *old_bytes);
     return true;
 }
 

@@ -29,8 +29,9 @@ INLINE void hardened_expect_same(const void *block, enum hardened_door door,
     if (unlikely(door != wanted)) fatal_address("allocation and free do not match", block);
 }
 /* In place: the same block, with another size. False: it must move; nothing happened. Aborts as
- * hardened_check. *old_bytes: what it had. */
-bool hardened_resize(void *block, uint32_t page, size_t size, size_t *old_bytes);
+ * hardened_check. *old_bytes: what it had. What it gains reads as zero, or, where that is not asked
+ * for, as the options have it (guard/fill.h). */
+bool hardened_resize(void *block, uint32_t page, size_t size, bool zero, size_t *old_bytes);
 /* The thread's totals: a block has another size where it is. */
 void hardened_count_in_place(size_t old_size, size_t size);
 /* Aborts if it is told to have another size. NULL, and blocks that are not hardened, may have

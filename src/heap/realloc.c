@@ -7,7 +7,6 @@
 #include "hardened_large.h"
 
 #include "../base/options.h"
-#include "../guard/fill.h"
 #include "../page_heap/page_heap.h"
 
 #include <errno.h>
@@ -81,21 +80,13 @@ static void *resize_small(void *block, unsigned class_index, size_t size)
     return is_resized_from(size, old_bytes) ? block : move_small(block, class_index, size);
 }
 
-static bool resize_hardened_here(void *block, uint32_t page, size_t size, size_t *old_bytes)
-{
-    if (!hardened_resize(block, page, size, old_bytes)) return false;
-    if (unlikely(fill_is_wanted()) && size > *old_bytes)
-        (void)fill_taken((char *)block + *old_bytes, size - *old_bytes);
-    return true;
-}
-
 /* Two of them did not fit below a limit; what was given back meanwhile may let one grow. */
 static COLD void *resize_hardened_after_all(void *block, uint32_t page, size_t size,
                                             int saved_errno)
 {
     size_t old_bytes;
 
-    if (!resize_hardened_here(block, page, size, &old_bytes)) return NULL;
+    if (!hardened_resize(block, page, size, false, &old_bytes)) return NULL;
     errno = saved_errno;
     return block;
 }
@@ -106,7 +97,7 @@ static COLD void *resize_hardened(void *block, uint32_t page, size_t size)
     size_t old_bytes;
     void *moved;
 
-    if (resize_hardened_here(block, page, size, &old_bytes)) return block;
+    if (hardened_resize(block, page, size, false, &old_bytes)) return block;
     moved = alloc_from(FRAME_HERE(), size, 1, false);
     if (unlikely(moved == NULL)) return resize_hardened_after_all(block, page, size, saved_errno);
     if (hardened_move_pages(block, page, min_size(old_bytes, size), moved)) return moved;

@@ -499,21 +499,34 @@ static void a_large_block_is_resized_where_it_is(void **state)
     prairie_check_all();
 }
 
-/* As realloc does, unless the flags want it elsewhere. */
-static void rallocx_resizes_where_it_is(void **state)
+/* Bytes 0x11, in a hardened process. */
+static char *large_block_with_room(void)
 {
     char *bytes;
 
-    (void)state;
     harden();
     prairie_free(taken(4 * LARGE));
     thread_flush();
     bytes = taken(LARGE);
     memset(bytes, 0x11, LARGE);
-    assert_ptr_equal(prairie_rallocx(bytes, 3 * LARGE, MALLOCX_ZERO), bytes);
+    return bytes;
+}
+
+static void expect_grown_to_three(const char *bytes)
+{
     assert_int_equal(prairie_usable_size(bytes), 3 * LARGE);
     assert_true(all_bytes_are(bytes, 0x11, LARGE));
     assert_true(all_bytes_are(bytes + LARGE, 0, 2 * LARGE));
+}
+
+/* As realloc does, unless the flags want it elsewhere. */
+static void rallocx_resizes_where_it_is(void **state)
+{
+    char *bytes = large_block_with_room();
+
+    (void)state;
+    assert_ptr_equal(prairie_rallocx(bytes, 3 * LARGE, MALLOCX_ZERO), bytes);
+    expect_grown_to_three(bytes);
     assert_ptr_equal(prairie_rallocx(bytes, LARGE, MALLOCX_ALIGN(64)), bytes);
     assert_int_equal(prairie_usable_size(bytes), LARGE);
     block = prairie_rallocx(bytes, 2 * LARGE, MALLOCX_ARENA(thread_arena()->index));
@@ -535,18 +548,11 @@ static void rallocx_resizes_where_it_is(void **state)
 
 static void xallocx_resizes_where_there_is_room(void **state)
 {
-    char *bytes;
+    char *bytes = large_block_with_room();
 
     (void)state;
-    harden();
-    prairie_free(taken(4 * LARGE));
-    thread_flush();
-    bytes = taken(LARGE);
-    memset(bytes, 0x11, LARGE);
     assert_int_equal(prairie_xallocx(bytes, 2 * LARGE, LARGE, MALLOCX_ZERO), 3 * LARGE);
-    assert_int_equal(prairie_usable_size(bytes), 3 * LARGE);
-    assert_true(all_bytes_are(bytes, 0x11, LARGE));
-    assert_true(all_bytes_are(bytes + LARGE, 0, 2 * LARGE));
+    expect_grown_to_three(bytes);
     assert_int_equal(prairie_xallocx(bytes, LARGE, 0, 0), LARGE);
     assert_int_equal(prairie_xallocx(bytes, 2 * LARGE, SIZE_MAX, 0), 2 * LARGE);
     (void)prairie_purge();

@@ -70,31 +70,29 @@ static void use_and_free_in(const struct arena *arena)
     }
 }
 
-static void blocks_of_arenas_are_wiped(void **state)
+static void use_and_free_in_arenas(void)
 {
-    struct arena *arena;
+    struct arena *arena = arena_create();
 
-    (void)state;
-    harden();
-    prairie_free(taken(1));
-    arena = arena_create();
     assert_non_null(arena);
     use_and_free_in(arena);
     use_and_free_in(hooked_arena());
     prairie_check_all();
 }
 
+static void blocks_of_arenas_are_wiped(void **state)
+{
+    (void)state;
+    harden();
+    prairie_free(taken(1));
+    use_and_free_in_arenas();
+}
+
 static void sampled_blocks_of_arenas_are_wiped(void **state)
 {
-    struct arena *arena;
-
     (void)state;
     sample_all_and_harden();
-    arena = arena_create();
-    assert_non_null(arena);
-    use_and_free_in(arena);
-    use_and_free_in(hooked_arena());
-    prairie_check_all();
+    use_and_free_in_arenas();
 }
 
 /* What it loses, where it is or by moving, is wiped; what it gains reads as zero. */
