@@ -46,7 +46,7 @@ struct front {
     uint8_t kind;          /* enum front_kind */
     bool keeps_runs;       /* runs for large blocks may be taken unseen (C4); F3 */
     uint16_t guarded_from; /* of a cache: its refills, from which on a guarded block is due */
-    uint32_t quarantine;   /* of a cache: the number of its quarantine's record; 0: none */
+    uint32_t quarantine;   /* of a cache: its quarantine's record; 0: none. Atomic */
 };
 
 /* The front of a thread before its first call; one word further begins that of a thread past its

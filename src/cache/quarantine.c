@@ -39,7 +39,7 @@ static COLD struct quarantine *begin_quarantine(struct cache *cache)
 
     if (quarantine == NULL) return NULL;
     quarantine->random = os_random();
-    cache->front.quarantine = meta_number(quarantine);
+    RELAXED_STORE(cache->front.quarantine, meta_number(quarantine));
     return quarantine;
 }
 
@@ -297,11 +297,27 @@ static void put_run(struct quarantine *quarantine, uint32_t page, uint32_t open_
     count_runs(quarantine, page_record(page)->run_pages, open_pages, 1);
 }
 
+/* Who writes to what was freed mostly does so soon: what came first leaves for it. What other
+ * threads' blocks take of the room for all, they keep. False: that leaves too little. */
+static bool make_room(struct quarantine *quarantine, uint32_t page)
+{
+    size_t own = (size_t)quarantine->run_pages << space.page_shift;
+
+    if (may_wait(page)) return true;
+    if (RELAXED_LOAD(waiting_bytes) + run_bytes(page) > WAITING_RUN_BYTES + own) return false;
+    for (unsigned i = 0; i < WAITING_RUNS; i++) {
+        end_waiting(quarantine, (quarantine->oldest_run + i) % WAITING_RUNS);
+        if (may_wait(page)) return true;
+    }
+    return false;
+}
+
 void quarantine_put_closed(struct cache *cache, uint32_t page)
 {
     struct quarantine *quarantine = quarantine_for(cache);
 
-    if (unlikely(quarantine == NULL) || !may_wait(page)) quarantine_return_closed(page);
+    if (unlikely(quarantine == NULL) || !make_room(quarantine, page))
+        quarantine_return_closed(page);
     else put_run(quarantine, page, 0);
 }
 
@@ -310,7 +326,7 @@ void quarantine_put_open(struct cache *cache, uint32_t page)
     struct quarantine *quarantine = quarantine_for(cache);
     size_t pages = page_record(page)->run_pages, most = OPEN_RUNS_BYTES_MAX >> space.page_shift;
 
-    if (unlikely(quarantine == NULL) || pages > most || !may_wait(page)) {
+    if (unlikely(quarantine == NULL) || pages > most || !make_room(quarantine, page)) {
         return_open(page);
         return;
     }
@@ -353,7 +369,7 @@ void quarantine_drain(struct cache *cache)
 {
     struct quarantine *quarantine = quarantine_of(cache);
 
-    cache->front.quarantine = 0;
+    RELAXED_STORE(cache->front.quarantine, 0u);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
         struct held_class *held = &quarantine->held[class_index];
 

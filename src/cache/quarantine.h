@@ -6,9 +6,10 @@
  * where there are many of them leaves every fifth out or so. So nobody can tell when a block comes
  * back, and neighbours that were freed together come back together, where the processor expects
  * them. When the cache fetched blocks, they are shuffled in groups of four.
- * Large runs leave in the order in which they came. Closed ones are guarded and have no pages; open
- * ones are wiped and keep theirs, and may be taken again from here by who wants just as many, but
- * for the one that came last.
+ * Large runs leave in the order in which they came: for one that comes when all places are taken,
+ * or when all threads' runs would be too much. Closed ones are guarded and have no pages; open ones
+ * are wiped and keep theirs, and may be taken again from here by who wants just as many, but for
+ * the one that came last.
  *
  *      freed --> waiting[] --> the cache --> taken
  *
@@ -78,7 +79,9 @@ struct quarantine {
 /* That of a cache; NULL: it has none. */
 INLINE struct quarantine *quarantine_of(const struct cache *cache)
 {
-    return cache->front.quarantine != 0 ? meta_record(cache->front.quarantine) : NULL;
+    uint32_t number = RELAXED_LOAD(cache->front.quarantine);
+
+    return number != 0 ? meta_record(number) : NULL;
 }
 
 /* A block that is about to be taken: its pages are there when it is looked at. Long enough before,

@@ -158,7 +158,7 @@ static READS_UNLOCKED void count_cache(const struct cache *cache, void *context)
     if (into == NULL) into = place_of(count, 0);
     if (!count->is_explicit && !cache_is_abandoned(cache)) into->threads++;
     large_cache_add_numbers(cache, &count->cached_large);
-    if (unlikely(RELAXED_LOAD(cache->front.quarantine) != 0)) count_quarantine(count, into, cache);
+    count_quarantine(count, into, cache);
     count->numbers->refills += RELAXED_LOAD(cache->refills);
     count->numbers->overflows += RELAXED_LOAD(cache->overflows);
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {

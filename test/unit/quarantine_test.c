@@ -197,6 +197,50 @@ static void only_so_much_waits(void **state)
     prairie_check_all();
 }
 
+/* Its thread may be the only one that frees large blocks, and all of them long ones. */
+static void what_came_first_leaves_for_what_comes(void **state)
+{
+    enum { ALL = 8, FIT = 4 };
+    char *blocks[ALL];
+
+    (void)state;
+    harden();
+    (void)taken(2 * WAITING_RUN_BYTES); /* the program does not shrink */
+    may_close(UINT32_MAX);
+    for (unsigned i = 0; i < ALL; i++) blocks[i] = taken(WAITING_RUN_BYTES / (FIT + 1));
+    for (unsigned i = 0; i < ALL; i++) {
+        prairie_free(blocks[i]);
+        assert_int_equal(quarantine()->run_count, min_size(i + 1, FIT));
+        assert_true(page_is_cached(page_record(page_at(blocks[i]))));
+    }
+    assert_false(page_is_cached(page_record(page_at(blocks[ALL - FIT - 1]))));
+    for (unsigned i = ALL - FIT; i < ALL; i++) {
+        block = blocks[i];
+        expect_fault(touch_it);
+    }
+    prairie_check_all();
+}
+
+static void closed_runs_leave_for_an_open_one(void **state)
+{
+    char *blocks[WAITING_RUNS];
+
+    (void)state;
+    harden();
+    (void)taken(2 * WAITING_RUN_BYTES); /* the program does not shrink */
+    block = taken(LARGE);
+    for (unsigned i = 0; i < WAITING_RUNS; i++)
+        blocks[i] = taken(WAITING_RUN_BYTES / WAITING_RUNS - 2 * page_bytes());
+    may_close(UINT32_MAX);
+    for (unsigned i = 0; i < WAITING_RUNS; i++) prairie_free(blocks[i]);
+    assert_int_equal(quarantine()->run_count, WAITING_RUNS);
+    may_close(0);
+    prairie_free(block);
+    assert_int_equal(quarantine()->all_open_pages, page_record(page_at(block))->run_pages);
+    assert_int_equal(quarantine()->run_count, WAITING_RUNS);
+    prairie_check_all();
+}
+
 /* There is room for one block, and that waits. */
 static void what_waits_leaves_before_a_request_is_refused(void **state)
 {
@@ -581,6 +625,8 @@ UNIT_MAIN(UNIT_TEST(a_freed_large_block_is_closed_and_waits),
           UNIT_TEST(a_child_may_close_less), UNIT_TEST(only_so_much_stays_open),
           UNIT_TEST(what_is_too_long_to_wait_does_not),
           UNIT_TEST(what_leaves_for_others_is_given_back), UNIT_TEST(only_so_much_waits),
+          UNIT_TEST(what_came_first_leaves_for_what_comes),
+          UNIT_TEST(closed_runs_leave_for_an_open_one),
           UNIT_TEST(what_waits_leaves_before_a_request_is_refused),
           UNIT_TEST(what_waits_leaves_before_growth_is_refused),
           UNIT_TEST(no_more_is_counted_than_may_wait),
