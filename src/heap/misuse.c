@@ -140,6 +140,31 @@ static size_t bytes_serving(size_t size)
                                    : pages_for(size) << space.page_shift;
 }
 
+/* In a hardened process, of a block that has so many bytes and no mark: it may be as long as if it
+ * had one. */
+static COLD bool has_room_for_mark(size_t usable, size_t size)
+{
+    unsigned class_index = hardened_class(max_size(size, 1), 1);
+
+    return usable
+        == (class_index != 0 ? class_bytes[class_index]
+                             : round_up(size, page_bytes()) + page_bytes());
+}
+
+/* In a hardened process, where most blocks have a mark that says their size. */
+static COLD void check_told_hardened(const void *pointer, size_t size)
+{
+    uint32_t page;
+    enum pointer_kind kind = pointer_kind(pointer, &page);
+    size_t bytes;
+
+    if (kind == POINTER_HARDENED) return hardened_check_bytes(pointer, size);
+    bytes = pointer_bytes(kind, pointer, page);
+    if (bytes != 0 && !may_be_of_size(page, bytes, size, bytes_serving(max_size(size, 1)))
+        && !has_room_for_mark(bytes, size))
+        misuse_wrong_size(pointer);
+}
+
 void misuse_check_told_beyond(const void *pointer, size_t size)
 {
     uint32_t page;
@@ -147,7 +172,7 @@ void misuse_check_told_beyond(const void *pointer, size_t size)
     size_t bytes;
 
     if (pointer == NULL) return;
-    if (unlikely(hardening.is_on)) return hardened_check_bytes(pointer, size);
+    if (unlikely(hardening.is_on)) return check_told_hardened(pointer, size);
     kind = pointer_kind(pointer, &page);
     bytes = pointer_bytes(kind, pointer, page);
     if (bytes != 0 && !may_be_of_size(page, bytes, size, bytes_serving(size)))
@@ -163,7 +188,7 @@ void misuse_check_told_class(const void *pointer, size_t size)
     enum pointer_kind kind;
     size_t bytes;
 
-    if (unlikely(hardening.is_on)) return hardened_expect_bytes(pointer, size);
+    if (unlikely(hardening.is_on)) return check_told_hardened(pointer, size);
     kind = pointer_kind(pointer, &page);
     bytes = pointer_bytes(kind, pointer, page);
     if (bytes != 0 && bytes != class_bytes[class_index + (class_index == 0)])
@@ -285,7 +310,12 @@ void misuse_check_told(const void *pointer, size_t size, size_t wanted)
 
 void misuse_check_size(const void *pointer, size_t size)
 {
-    misuse_check_told(pointer, size, bytes_serving(size));
+    if (unlikely(hardening.is_on) && pointer != NULL) {
+        misuse_check(CALL_FREE, pointer);
+        check_told_hardened(pointer, size);
+    } else {
+        misuse_check_told(pointer, size, bytes_serving(size));
+    }
 }
 
 void misuse_check_aligned_size(const void *pointer, size_t size, size_t align)

@@ -29,6 +29,48 @@ static void use_and_free(char *pointer, size_t size)
     assert_true(all_bytes_are(pointer, 0, bytes));
 }
 
+static size_t told_bytes;
+static void free_it_as_told(void) { prairie_free_sized(block, told_bytes); }
+
+/* In a copy of the process if that is wrong. */
+static void free_sized_after_wrong(char *pointer, size_t size, size_t wrong)
+{
+    block = pointer;
+    told_bytes = wrong;
+    expect_abort(free_it_as_told, "prairie: wrong size in sized delete: ");
+    prairie_free_sized(pointer, size);
+}
+
+/* Without a mark it may have been of any size that so many bytes serve. */
+static void unmarked_blocks_are_of_their_sizes(void **state)
+{
+    struct arena *arena;
+    int flags;
+
+    (void)state;
+    sample_all_and_harden();
+    for (size_t size = 1; size < 4 * LARGE; size += 1 + size / 9) {
+        prairie_free_sized(prairie_malloc(size), size);
+        prairie_free_sized(prairie_realloc(prairie_malloc(size / 2 + 1), size), size);
+        prairie_free_sized(prairie_realloc(prairie_malloc(2 * size), size), size);
+    }
+    for (size_t i = 0; i < ARRAY_COUNT(unmarked_sizes); i++) {
+        size_t size = unmarked_sizes[i];
+
+        free_sized_after_wrong(prairie_malloc(size), size, 2 * size);
+        free_sized_after_wrong(prairie_malloc(size), size, size / 4);
+    }
+    arena = arena_create();
+    assert_non_null(arena);
+    flags = (int)(MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE);
+    free_sized_after_wrong(prairie_mallocx(LARGE, flags), LARGE, 2 * LARGE);
+    free_sized_after_wrong(prairie_malloc(VAST_BYTES_MIN + 5), VAST_BYTES_MIN + 5, LARGE);
+    block = prairie_malloc(0);
+    told_bytes = 0;
+    prairie_free_sized(block, 0);
+    prairie_check_all();
+}
+
 static void what_is_sampled_is_wiped(void **state)
 {
     uint32_t page;
@@ -180,6 +222,7 @@ static void junk_is_what_a_block_begins_with(void **state)
 
 UNIT_MAIN(UNIT_TEST(junk_is_what_a_block_begins_with), UNIT_TEST(what_is_sampled_is_wiped),
           UNIT_TEST(a_sampled_block_is_cleared_when_it_is_taken),
-          UNIT_TEST(blocks_of_arenas_are_wiped), UNIT_TEST(sampled_blocks_of_arenas_are_wiped),
+          UNIT_TEST(unmarked_blocks_are_of_their_sizes), UNIT_TEST(blocks_of_arenas_are_wiped),
+          UNIT_TEST(sampled_blocks_of_arenas_are_wiped),
           UNIT_TEST(what_an_unmarked_block_loses_is_wiped),
           UNIT_TEST(a_block_of_hooks_keeps_what_it_does_not_lose))
