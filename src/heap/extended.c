@@ -9,6 +9,7 @@
 
 #include "doors.h"
 #include "hardened_held.h"
+#include "hardened_large.h"
 #include "large.h"
 #include "placed.h"
 #include "sampled.h"
@@ -106,8 +107,7 @@ PUBLIC size_t prairie_nallocx(size_t size, int flags)
     size_t align = flags_align((unsigned)flags);
     unsigned class_index = class_of_aligned(max_size(size, 1), align);
 
-    if (unlikely(hardening.is_on) && size - 1 < LARGE_BYTES_MAX && align <= LARGE_BYTES_MAX)
-        return size;
+    if (unlikely(hardening.is_on) && size != 0 && !hardened_large_is_vast(size, align)) return size;
     if (likely(class_index != 0)) return class_bytes[class_index];
     if (size > LARGE_BYTES_MAX || align > LARGE_BYTES_MAX) return 0;
     return large_bytes_of(size);
@@ -164,22 +164,19 @@ PUBLIC void prairie_sdallocx(void *block, size_t size, int flags)
 
 /* ---- resizing ---- */
 
-/* As with large_clear, what was gained must not become resident when it is much: only parts of pages
- * are written. The program's memory may not be what a purge makes zero. */
-static void zero_from(char *block, size_t from, size_t to)
+static void zero_gained(char *block, size_t old_bytes, size_t bytes)
 {
-    char *at = block + from, *end = block + to;
-    char *first_page = (char *)round_up((uintptr_t)at, page_bytes());
-    char *last_page = (char *)round_down((uintptr_t)end, page_bytes());
+    large_clear_part(page_at(block), block + old_bytes, block + bytes);
+}
 
-    if (to <= from) return;
-    if (to - from < CLEAR_BYTES_MAX || page_is_hooked(page_at(block))) {
-        __builtin_memset(at, 0, to - from);
-        return;
-    }
-    __builtin_memset(at, 0, (size_t)(first_page - at));
-    (void)large_clear(first_page, (size_t)(last_page - first_page));
-    __builtin_memset(last_page, 0, (size_t)(end - last_page));
+/* A hardened block, and where it is to go. False: bytes must be copied; nothing happened. */
+static COLD bool move_pages_of_marked(void *block, size_t bytes, void *moved)
+{
+    uint32_t page;
+
+    if (bytes < REMAP_BYTES_MIN || pointer_kind(block, &page) != POINTER_HARDENED) return false;
+    hardened_expect_same(block, hardened_check(CALL_REALLOC, block, page), DOOR_MALLOC);
+    return hardened_move_pages(block, page, bytes, moved);
 }
 
 static void *move_flagged(void *block, size_t old_bytes, size_t size, unsigned flags,
@@ -188,6 +185,8 @@ static void *move_flagged(void *block, size_t old_bytes, size_t size, unsigned f
     void *moved = take_flagged(size, flags & ~FLAG_ZERO, frame);
 
     if (unlikely(moved == NULL)) return NULL;
+    if (unlikely(hardening.is_on) && move_pages_of_marked(block, min_size(old_bytes, size), moved))
+        return moved;
     copy_contents(moved, block, old_bytes, size);
     prairie_dallocx(block, (int)flags);
     return moved;
@@ -225,21 +224,17 @@ static bool may_stay_large(const void *block, size_t size, unsigned flags)
         && large_bytes_for(page_at(block), size) == large_bytes_of(size);
 }
 
-/* A block keeps an alignment to more than a line for sure only where it is: it is resized in place,
- * or moved to one that is aligned by request. From REMAP_BYTES_MIN on all that move begin with a
- * page, which is enough for what is aligned to no more. What moves within an arena that the flags name
- * is asked for with them. */
+/* What moves within an arena that the flags name is asked for with them. */
 static void *resize_or_move(void *block, size_t old_bytes, size_t size, unsigned flags,
                             const void *frame)
 {
-    size_t align = flags_align(flags), kept = size < REMAP_BYTES_MIN ? LINE_BYTES : page_bytes();
     void *resized;
 
-    if (align > kept || (flags & FLAG_ARENA) != 0) {
+    if ((flags & FLAG_ARENA) != 0) {
         if (resize_in_place(block, size, size, frame) == large_bytes_of(size)) return block;
         return move_flagged(block, old_bytes, size, flags, frame);
     }
-    resized = resize_large(block, size, frame); /* to another place, too */
+    resized = resize_large(block, size, flags_align(flags), frame); /* to another place, too */
     return likely(resized != NULL) ? resized : refuse_memory();
 }
 
@@ -277,7 +272,7 @@ PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
                 : move_flagged(block, old_bytes, size, (unsigned)flags, FRAME_HERE());
     if (unlikely(resized == NULL)) return NULL;
     if (((unsigned)flags & FLAG_ZERO) && size != 0)
-        zero_from(resized, old_bytes, prairie_usable_size(resized));
+        zero_gained(resized, old_bytes, prairie_usable_size(resized));
     return resized;
 }
 
@@ -301,7 +296,7 @@ PUBLIC size_t prairie_xallocx(void *block, size_t size, size_t extra, int flags)
     }
     if (!is_large(block)) return old_bytes;
     bytes = resize_in_place(block, size, most, FRAME_HERE());
-    if ((unsigned)flags & FLAG_ZERO) zero_from(block, old_bytes, bytes);
+    if ((unsigned)flags & FLAG_ZERO) zero_gained(block, old_bytes, bytes);
     return bytes;
 }
 

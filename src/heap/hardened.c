@@ -34,12 +34,12 @@ static bool open_record_0(void)
 
 bool hardened_start(void)
 {
-    uint64_t random = os_random();
+    uint64_t secret = os_random(), canary = os_random() * 0x9e3779b97f4a7c15u >> 56;
 
     if (!open_record_0() || !threads_harden()) return false;
     explicit_caches_empty();
-    hardening.secret = random;
-    hardening.canaries = (random >> 56 | 1) * (UINT64_MAX / 0xff);
+    hardening.secret = secret;
+    hardening.canaries = (canary | 1) * (UINT64_MAX / 0xff);
     hardening.slack_begins = hardening.canaries & ~(uint64_t)0xff;
     run_fences_off(); /* it has its own */
     hardening.is_on = true;

@@ -132,11 +132,25 @@ static bool resize_held(void *block, uint32_t page, size_t size, size_t *old_byt
     return true;
 }
 
+static void fill_growth(char *block, size_t old_bytes, size_t bytes)
+{
+    if (unlikely(fill_is_wanted()) && bytes > old_bytes)
+        (void)fill_taken(block + old_bytes, bytes - old_bytes);
+}
+
 bool hardened_resize(void *block, uint32_t page, size_t size, bool zero, size_t *old_bytes)
 {
     if (!resize_held(block, page, size, old_bytes)) return false;
-    if (!zero && unlikely(fill_is_wanted()) && size > *old_bytes)
-        (void)fill_taken((char *)block + *old_bytes, size - *old_bytes);
+    if (!zero) fill_growth(block, *old_bytes, size);
+    return true;
+}
+
+bool hardened_resize_after_all(void *block, uint32_t page, size_t old_bytes, size_t size)
+{
+    if (page_record(page)->class_at != 0
+        || !hardened_large_resize_unseen(block, page, old_bytes, size))
+        return false;
+    fill_growth(block, old_bytes, size);
     return true;
 }
 

@@ -8,7 +8,6 @@
 #include "large.h"
 #include "marks.h"
 #include "shortage.h"
-#include "vast.h"
 
 #include "../arenas/decay.h"
 #include "../arenas/manual.h"
@@ -23,20 +22,8 @@
 
 bool hardened_large_is_usual(const struct alloc_request *request)
 {
-    return !vast_is_better(request->size, request->align) && large_owner(request) == NULL
+    return !hardened_large_is_vast(request->size, request->align) && large_owner(request) == NULL
         && !cache_is_away(thread_front()->cache);
-}
-
-void hardened_wipe_from(uint32_t page, char *from)
-{
-    char *end =
-        (char *)page_address(page) + ((size_t)page_record(page)->run_pages << space.page_shift);
-    char *next_page = (char *)round_up((uintptr_t)from, page_bytes());
-
-    /* The program's memory may not be what a purge makes zero. */
-    if (page_is_hooked(page)) next_page = end;
-    __builtin_memset(from, 0, (size_t)(next_page - from));
-    if (next_page < end) (void)large_clear(next_page, (size_t)(end - next_page));
 }
 
 static void set_large(char *block, uint32_t page, size_t size, uint32_t door)
@@ -133,13 +120,18 @@ static void return_large(char *block, uint32_t page)
 }
 
 /* An open run may leave the quarantine for one that comes, even for a closed one: its pages are
- * dirty. */
-void hardened_large_end(struct cache *cache, char *block, uint32_t page)
+ * dirty. To wipe one whose pages have moved away would bring others in their place. */
+static void end_large(struct cache *cache, char *block, uint32_t page, bool has_pages)
 {
     if (cache != NULL && cache->is_off) cache = NULL;
-    if (!close_large(cache, block, page) && !keep_open(cache, block, page))
+    if (!close_large(cache, block, page) && (!has_pages || !keep_open(cache, block, page)))
         return_large(block, page);
     else if (unlikely(decay_after_return())) thread_flush();
+}
+
+void hardened_large_end(struct cache *cache, char *block, uint32_t page)
+{
+    end_large(cache, block, page, true);
 }
 
 /* To so many bytes and the page of a guard; a guard that it has goes. False: there is no room, or
@@ -154,8 +146,7 @@ static bool extend_here(char *block, uint32_t page, size_t old_size, size_t byte
     hardened_large_record(page)->bin.next = 0; /* R3 */
     if (run_extend(page_heap_of(page), page, (bytes >> space.page_shift) + 1)) {
         if ((flags & RUN_GUARDED) == 0 || os_unguard(guard)) {
-            __builtin_memset(block + old_size, 0, old_bytes - old_size);
-            large_clear(block + old_bytes, bytes - old_bytes);
+            large_clear_part(page, block + old_size, block + bytes);
             return true;
         }
         run_trim(page_heap_of(page), page, old_pages);
@@ -217,10 +208,15 @@ static bool may_become_sample(void)
         && RELAXED_LOAD(sampling_active);
 }
 
+bool hardened_large_resize_unseen(char *block, uint32_t page, size_t old_size, size_t size)
+{
+    return stays_large(size) && resize_run_here(block, page, old_size, size);
+}
+
 bool hardened_large_resize(char *block, uint32_t page, size_t old_size, size_t size)
 {
     if (size > old_size && unlikely(may_become_sample())) return false;
-    return stays_large(size) && resize_run_here(block, page, old_size, size);
+    return hardened_large_resize_unseen(block, page, old_size, size);
 }
 
 bool hardened_move_pages(void *block, uint32_t page, size_t bytes, void *to)
@@ -243,6 +239,6 @@ bool hardened_move_pages(void *block, uint32_t page, size_t bytes, void *to)
         write_canaries((char *)to + hardened_large_room(to_page),
                        hardened_large_room(to_page) - to_bytes);
     if (counting != NULL) counting_add_given(counting, hardened_large_size(page));
-    hardened_large_end(thread_front()->cache, block, page);
+    end_large(thread_front()->cache, block, page, false);
     return true;
 }

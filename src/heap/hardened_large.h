@@ -6,17 +6,21 @@
 #define PRAIRIE_HEAP_HARDENED_LARGE_H
 
 #include "hardened.h"
+#include "vast.h"
 
 /* A longer one that cannot be closed gives its pages back: wiping costs less than fresh pages do,
  * but a program that never wants so much again would hold it. */
 #define WIPED_RUN_BYTES_MAX BY_WORD(4 * MiB, 512 * KiB)
 
+/* It is a mapping of its own, or would be with a page more behind its whole pages. */
+INLINE bool hardened_large_is_vast(size_t size, size_t align)
+{
+    return vast_is_better(size, align) || size > VAST_BYTES_MIN - 2 * os_page_bytes();
+}
+
 /* Of no mapping of its own, and of no arena that knows its large blocks. Nor for a hook that is
  * asked for an extent, which may be just this block: a run without a page more. */
 bool hardened_large_is_usual(const struct alloc_request *request);
-
-/* Wipes the pages of a large block without a mark, which is not vast, from there to their end. */
-void hardened_wipe_from(uint32_t page, char *from);
 
 /* Below, `page` is the first one of such a block. */
 
@@ -48,6 +52,8 @@ enum hardened_door hardened_large_check(const void *block, uint32_t page);
 void hardened_large_end(struct cache *cache, char *block, uint32_t page);
 /* With other pages behind it, or without some. False: it must move; nothing happened. */
 bool hardened_large_resize(char *block, uint32_t page, size_t old_size, size_t size);
+/* The same of one that cannot move, and so becomes no sample. */
+bool hardened_large_resize_unseen(char *block, uint32_t page, size_t old_size, size_t size);
 /* Its pages, with so many bytes, take the place of those of a new block that has room for them, and
  * it is no longer the program's. False: bytes must be copied; nothing happened. The block was
  * looked at. */

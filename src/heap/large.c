@@ -50,6 +50,29 @@ void *large_clear(char *block, size_t bytes)
     return __builtin_memset(block, 0, bytes);
 }
 
+void large_clear_part(uint32_t page, char *begin, char *end)
+{
+    char *first_page = (char *)round_up((uintptr_t)begin, page_bytes());
+    char *last_page = (char *)round_down((uintptr_t)end, page_bytes());
+
+    if (begin >= end) return;
+    /* The program's memory may not be what a purge makes zero. */
+    if ((size_t)(end - begin) < CLEAR_BYTES_MAX || page_is_hooked(page)) {
+        __builtin_memset(begin, 0, (size_t)(end - begin));
+        return;
+    }
+    __builtin_memset(begin, 0, (size_t)(first_page - begin));
+    (void)large_clear(first_page, (size_t)(last_page - first_page));
+    __builtin_memset(last_page, 0, (size_t)(end - last_page));
+}
+
+void large_clear_from(uint32_t page, char *begin)
+{
+    struct os_range range = page_range(page, page_record(page)->run_pages);
+
+    large_clear_part(page, begin, range.base + range.bytes);
+}
+
 /* Of what is no hooks': whatever is given back, there is no room for so many pages. */
 static bool is_hopeless(size_t pages)
 {
@@ -356,7 +379,7 @@ static void give_owned(uint32_t page)
 void large_drop_contents(const void *block, uint32_t page)
 {
     if (page_record(page)->state == PAGE_VAST) return;
-    if (unlikely(hardening.is_on)) hardened_wipe_from(page, page_address(page));
+    if (unlikely(hardening.is_on)) large_clear_from(page, page_address(page));
     else if (unlikely(fill_is_wanted())) fill_given((void *)(uintptr_t)block, large_bytes(page));
 }
 

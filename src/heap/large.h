@@ -67,9 +67,10 @@ INLINE size_t large_plain_bytes(uint32_t page)
 }
 /* Those that the block has after it was resized to that size where it is. */
 size_t large_bytes_for(uint32_t page, size_t size);
-/* Resizes in place or by moving; a smaller one that can do neither stays as long as it is. NULL: no
- * memory, the block is as it was. */
-void *large_resize(void *block, uint32_t page, size_t size);
+/* Resizes in place or by moving; a smaller one that can do neither stays as long as it is. Its
+ * address is a multiple of `align`, as the one that moved is. NULL: no memory, the block is as it
+ * was. */
+void *large_resize(void *block, uint32_t page, size_t size, size_t align);
 /* To `most` bytes in place, or at least `least`; else the block stays as it is. Returns its bytes
  * then. */
 size_t large_resize_in_place(uint32_t page, size_t least, size_t most);
@@ -78,5 +79,10 @@ size_t large_resize_in_place(uint32_t page, size_t least, size_t most);
 bool large_may_move(size_t bytes);
 /* Makes stale pages read as zero. Returns the first of them. */
 void *large_clear(char *block, size_t bytes);
+/* The same of part of a block of any kind, which begins and ends anywhere within its pages. `page`
+ * is the block's first one. */
+void large_clear_part(uint32_t page, char *begin, char *end);
+/* The same to the end of its pages. It is not vast. */
+void large_clear_from(uint32_t page, char *begin);
 
 #endif

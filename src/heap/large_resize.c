@@ -46,7 +46,7 @@ static COLD void fill_gained(uint32_t page, size_t old_bytes)
 static COLD void wipe_gained(uint32_t page, size_t old_bytes)
 {
     if (page_record(page)->state != PAGE_VAST)
-        hardened_wipe_from(page, large_begin(page) + old_bytes);
+        large_clear_from(page, large_begin(page) + old_bytes);
 }
 
 /* Where a block begins behind the start of its page it stays staggered, whatever its size. */
@@ -100,7 +100,7 @@ static COLD bool wipe_lost(uint32_t page, size_t bytes)
 {
     if (page_record(page)->state == PAGE_VAST) return true;
     if (page_is_hooked(page)) return false;
-    hardened_wipe_from(page, large_begin(page) + bytes);
+    large_clear_from(page, large_begin(page) + bytes);
     return true;
 }
 
@@ -178,12 +178,13 @@ static void give_emptied(void *block, uint32_t page)
 
 /* Only to something larger, but for blocks that cannot be trimmed. The new place was filled when it
  * was leased; in a hardened process it is filled after it was cleared. */
-static void *move_large(void *block, uint32_t page, size_t size)
+static void *move_large(void *block, uint32_t page, size_t size, size_t align)
 {
-    struct alloc_request request = { .size = size, .align = 1, .zero = hardening.is_on };
+    struct alloc_request request = { .size = size, .align = align, .zero = hardening.is_on };
     void *moved = NULL;
 
-    if (unlikely(vast_is_better(size, 1))) moved = move_to_vast(page, size);
+    if (unlikely(vast_is_better(size, 1)) && align <= page_bytes())
+        moved = move_to_vast(page, size);
     if (moved != NULL) return moved;
     moved = large_lease(&request);
     if (moved == NULL) return NULL;
@@ -202,16 +203,17 @@ static bool is_to_leave(uint32_t page, size_t size)
         && page_begin_offset(page_record(page)) != 0;
 }
 
-void *large_resize(void *block, uint32_t page, size_t size)
+void *large_resize(void *block, uint32_t page, size_t size, size_t align)
 {
+    bool may_move = align <= page_bytes(); /* where the kernel likes */
     void *moved;
 
-    if (large_is_too_long(size, 1)) return NULL;
-    if (!is_to_leave(page, size) && resize_here(page, size, true)) return large_begin(page);
-    moved = move_large(block, page, size);
+    if (large_is_too_long(size, align)) return NULL;
+    if (!is_to_leave(page, size) && resize_here(page, size, may_move)) return large_begin(page);
+    moved = move_large(block, page, size, align);
     if (likely(moved != NULL)) return moved;
     /* Two of them did not fit below a limit; what was given back meanwhile may let one grow. */
-    return large_bytes_for(page, size) < large_bytes(page) || resize_here(page, size, true)
+    return large_bytes_for(page, size) < large_bytes(page) || resize_here(page, size, may_move)
              ? large_begin(page)
              : NULL;
 }

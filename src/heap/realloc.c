@@ -80,17 +80,6 @@ static void *resize_small(void *block, unsigned class_index, size_t size)
     return is_resized_from(size, old_bytes) ? block : move_small(block, class_index, size);
 }
 
-/* Two of them did not fit below a limit; what was given back meanwhile may let one grow. */
-static COLD void *resize_hardened_after_all(void *block, uint32_t page, size_t size,
-                                            int saved_errno)
-{
-    size_t old_bytes;
-
-    if (!hardened_resize(block, page, size, false, &old_bytes)) return NULL;
-    errno = saved_errno;
-    return block;
-}
-
 static COLD void *resize_hardened(void *block, uint32_t page, size_t size)
 {
     int saved_errno = errno;
@@ -99,7 +88,12 @@ static COLD void *resize_hardened(void *block, uint32_t page, size_t size)
 
     if (hardened_resize(block, page, size, false, &old_bytes)) return block;
     moved = alloc_from(FRAME_HERE(), size, 1, false);
-    if (unlikely(moved == NULL)) return resize_hardened_after_all(block, page, size, saved_errno);
+    if (unlikely(moved == NULL)) {
+        /* Two of them did not fit below a limit; what was given back may let one grow. */
+        if (!hardened_resize_after_all(block, page, old_bytes, size)) return NULL;
+        errno = saved_errno;
+        return block;
+    }
     if (hardened_move_pages(block, page, min_size(old_bytes, size), moved)) return moved;
     copy_contents(moved, block, old_bytes, size);
     prairie_free(block);
@@ -129,7 +123,7 @@ static NOINLINE void *resize_by_kind(void *block, size_t size)
     if (kind != POINTER_LARGE && are_bytes_of_class(old_bytes))
         return resize_small(block, class_of_size(old_bytes), size);
     if (size <= SMALL_BYTES_MAX) return move_block(block, old_bytes, size);
-    resized = resize_large(block, size, FRAME_HERE());
+    resized = resize_large(block, size, 1, FRAME_HERE());
     FRAME_LASTS();
     return likely(resized != NULL) ? resized : refuse_memory();
 }

@@ -482,14 +482,14 @@ static void count_resized(void *block, size_t old_bytes, bool moved, const void 
         sampled_begin(counting, block, frame);
 }
 
-void *resize_large(void *block, size_t size, const void *frame)
+void *resize_large(void *block, size_t size, size_t align, const void *frame)
 {
     uint32_t page = page_at(block), number = sampled_pause(page);
     size_t old_bytes = large_bytes(page);
     void *resized;
 
     if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
-    resized = large_resize(block, page, size);
+    resized = large_resize(block, page, size, align);
     sampled_go_on(block, number, resized != NULL && large_bytes(page_at(resized)) != old_bytes);
     if (resized != NULL) count_resized(resized, old_bytes, resized != block, frame);
     return resized;

@@ -165,6 +165,45 @@ static void page_aligned_blocks_are_resized_where_they_are(void **state)
     prairie_check_all();
 }
 
+/* As realloc moves those that are aligned to a page. */
+static void widely_aligned_blocks_move_by_their_pages(void **state)
+{
+    const size_t size = 2 * REMAP_BYTES_MIN, align = 16 * os_page_bytes();
+    char *block = prairie_mallocx(size, MALLOCX_ALIGN(align)), *other = prairie_malloc(size),
+         *moved;
+
+    (void)state;
+    memset(block, 1, size);
+    moved = prairie_rallocx(block, 4 * size, MALLOCX_ALIGN(align));
+    assert_ptr_not_equal(moved, block);
+    assert_true(is_aligned((uintptr_t)moved, align));
+    assert_int_equal(prairie_usable_size(moved), 4 * size);
+    assert_true(all_bytes_are(moved, 1, size));
+    assert_int_equal(fake_moved_bytes(), size);
+    prairie_free(moved);
+    prairie_free(other);
+    prairie_check_all();
+}
+
+/* Where the kernel moves a mapping to is nobody's choice. */
+static void vast_blocks_stay_aligned(void **state)
+{
+    const size_t align = 16 * MiB;
+    char *block = NULL;
+
+    (void)state;
+    for (unsigned i = 1; i < 5; i++) {
+        block = prairie_rallocx(block, i * VAST_BYTES_MIN, MALLOCX_ALIGN(align));
+        assert_non_null(block);
+        assert_true(is_aligned((uintptr_t)block, align));
+        assert_int_equal(prairie_usable_size(block), i * VAST_BYTES_MIN);
+        if (i > 1) assert_int_equal(block[i - 1], i - 1);
+        block[i] = (char)i;
+    }
+    prairie_free(block);
+    prairie_check_all();
+}
+
 /* ---- moving ---- */
 
 enum { SPARSE_SLABS = 12, BLOCKS_MAX = SPARSE_SLABS * 64 };
@@ -312,5 +351,6 @@ UNIT_MAIN(UNIT_TEST(a_table_tells_aligned_classes_up_to_its_end),
           UNIT_TEST(the_largest_sizes_are_told_as_none), UNIT_TEST(uncached_blocks_are_not_cached),
           UNIT_TEST(growth_takes_the_least_when_the_most_is_barred),
           UNIT_TEST(page_aligned_blocks_are_resized_where_they_are),
+          UNIT_TEST(widely_aligned_blocks_move_by_their_pages), UNIT_TEST(vast_blocks_stay_aligned),
           UNIT_TEST(what_is_gained_as_zeros_is_not_touched), UNIT_TEST(xallocx_touches_no_zeros),
           UNIT_TEST(wrong_sizes_are_found))

@@ -75,6 +75,35 @@ static void what_has_grown_is_sampled(void **state)
     prairie_check_all();
 }
 
+/* It moves to become a sample, perhaps; but where two of them would be too much it grows. */
+static void what_cannot_move_grows_unsampled(void **state)
+{
+    const size_t bytes = 1 * MiB;
+    uint32_t page;
+    char *after;
+
+    (void)state;
+    options_parse("lg_prof_sample:40", "test");
+    prairie_free(prairie_malloc(1));
+    assert_true(profile_start());
+    harden();
+    block = taken(bytes);
+    after = taken(bytes);
+    assert_ptr_equal(after, block + bytes + page_bytes());
+    prairie_free(after);
+    thread_flush();
+    (void)prairie_purge();
+    limits_set_hard(commit_taken_bytes() + 64 * KiB);
+    errno = 0;
+    assert_ptr_equal(prairie_realloc(block, bytes + 32 * KiB), block);
+    assert_int_equal(errno, 0);
+    assert_int_equal(pointer_kind(block, &page), POINTER_HARDENED);
+    assert_int_equal(prairie_usable_size(block), bytes + 32 * KiB);
+    limits_set_hard(0);
+    prairie_free(block);
+    prairie_check_all();
+}
+
 /* ---- the rest of the heap ---- */
 
 static void manual_arenas_are_hardened_too(void **state)
@@ -278,6 +307,36 @@ static void what_is_not_marked_has_no_page_more(void **state)
     assert_int_equal(prairie_usable_size(block), VAST_BYTES_MIN);
     assert_int_equal(page_record(page_at(block))->state, PAGE_VAST);
     prairie_free(block);
+    prairie_check_all();
+}
+
+/* nallocx knows from their size and alignment which blocks have a mapping of their own. */
+static void vast_blocks_are_as_long_as_nallocx_tells(void **state)
+{
+    size_t page;
+
+    (void)state;
+    harden();
+    prairie_free(taken(1));
+    page = page_bytes();
+    for (size_t size = VAST_BYTES_MIN - 3 * page - 1; size < VAST_BYTES_MIN + 2 * page;
+         size += page / 2) {
+        block = prairie_mallocx(size, 0);
+        assert_int_equal(prairie_sallocx(block, 0), prairie_nallocx(size, 0));
+        assert_int_equal(page_record(page_at(block))->state == PAGE_VAST,
+                         size > VAST_BYTES_MIN - page);
+        prairie_free(block);
+    }
+    assert_int_equal(prairie_nallocx(VAST_BYTES_MIN - 2 * page, 0), VAST_BYTES_MIN - 2 * page);
+    assert_int_equal(prairie_nallocx(100, MALLOCX_ALIGN(VAST_BYTES_MIN / 2)), 100);
+    for (size_t size = 100; size < 10 * page; size += page) {
+        block = prairie_mallocx(size, MALLOCX_ALIGN(VAST_BYTES_MIN));
+        assert_int_equal(prairie_sallocx(block, 0),
+                         prairie_nallocx(size, MALLOCX_ALIGN(VAST_BYTES_MIN)));
+        prairie_free(block);
+    }
+    assert_int_equal(prairie_nallocx(SIZE_MAX, 0), 0);
+    assert_int_equal(prairie_nallocx(1, 63), 0);
     prairie_check_all();
 }
 
@@ -511,7 +570,8 @@ UNIT_MAIN(UNIT_TEST(what_is_to_be_zero_is), UNIT_TEST(manual_arenas_are_hardened
           UNIT_TEST(blocks_of_a_bound_thread_go_home),
           UNIT_TEST(a_hook_binds_the_thread_that_fetches),
           UNIT_TEST(what_was_behind_a_block_is_not_to_be_read),
-          UNIT_TEST(what_has_grown_is_sampled),
+          UNIT_TEST(what_has_grown_is_sampled), UNIT_TEST(what_cannot_move_grows_unsampled),
+          UNIT_TEST(vast_blocks_are_as_long_as_nallocx_tells),
           UNIT_TEST(large_blocks_of_manual_arenas_are_resized_in_place),
           UNIT_TEST(no_pages_move_over_those_of_an_arena),
           UNIT_TEST(what_a_moved_block_gains_is_junk),

@@ -252,6 +252,29 @@ static void what_is_written_after_free_is_told_by_those_who_come_next(void **sta
     expect_abort(go_on_for_long, "prairie: write after free: ");
 }
 
+static void only_take(void)
+{
+    for (size_t i = 0; i < BLOCKS; i++) (void)prairie_malloc(size_of_block);
+}
+
+/* Nobody frees blocks of its class any more, so that it never leaves. */
+static void what_waits_for_ever_is_looked_at(void **state)
+{
+    const size_t sizes[] = { 20, 100, 3000 };
+
+    (void)state;
+    harden();
+    for (size_t i = 0; i < ARRAY_COUNT(sizes); i++) {
+        size_of_block = sizes[i];
+        block = taken(sizes[i]);
+        prairie_free(block);
+        block[sizes[i] / 2] = 1;
+        expect_abort(only_take, "prairie: write after free: ");
+        block[sizes[i] / 2] = 0;
+        only_take();
+    }
+}
+
 static void each_byte_of_a_freed_block_is_looked_at(void **state)
 {
     const size_t sizes[] = { 8, 24, 56, 72, 120, 632 }; /* each fills its class, but for the mark */
@@ -308,6 +331,41 @@ static void what_waits_is_of_no_arena(void **state)
         prairie_free(block);
         assert_null(arena_of_address(block));
     }
+}
+
+/* What is freed past the thread's cache, or into another one, waits like all the rest. */
+static void nothing_passes_the_quarantine_by(void **state)
+{
+    int flags[] = { MALLOCX_TCACHE_NONE, 0 };
+
+    (void)state;
+    harden();
+    prairie_free(taken(1));
+    flags[1] = MALLOCX_TCACHE((int)explicit_cache_create());
+    for (size_t i = 0; i < ARRAY_COUNT(flags); i++) {
+        block = prairie_mallocx(100, flags[i]);
+        prairie_dallocx(block, flags[i]);
+        for (unsigned k = 0; k < 4; k++) {
+            char *again = prairie_mallocx(100, flags[i]);
+
+            assert_ptr_not_equal(again, block);
+            prairie_dallocx(again, flags[i]);
+        }
+        block = prairie_mallocx(LARGE, flags[i]);
+        prairie_dallocx(block, flags[i]);
+        assert_null(arena_of_address(block));
+        expect_fault(touch_it);
+    }
+    prairie_check_all();
+}
+
+/* Who reads past the end of a block sees the canary. */
+static void the_canary_is_no_part_of_the_secret(void **state)
+{
+    (void)state;
+    harden();
+    assert_int_not_equal(hardening.canaries & 0xff, hardening.secret >> 56 | 1);
+    assert_int_not_equal(hardening.canaries & 0xff, (hardening.secret & 0xff) | 1);
 }
 
 static void free_the_first(void)
@@ -441,6 +499,29 @@ static void what_cannot_move_is_copied(void **state)
     prairie_check_all();
 }
 
+/* What is left of it has no pages, and none are brought there to be wiped. */
+static void what_moved_away_is_not_wiped(void **state)
+{
+    const size_t bytes = REMAP_BYTES_MIN;
+    uint64_t purged;
+    char *moved;
+
+    (void)state;
+    harden();
+    prairie_free(taken(1));
+    block = taken(bytes);
+    memset(block, 0xee, bytes);
+    moved = taken(3 * bytes);
+    may_close(0);
+    purged = fake_purged_bytes();
+    assert_true(hardened_move_pages(block, page_at(block), bytes, moved));
+    assert_int_equal(quarantine()->run_count, 0);
+    assert_true(fake_purged_bytes() - purged >= bytes);
+    assert_true(all_bytes_are(moved, 0xee, bytes));
+    prairie_free(moved);
+    prairie_check_all();
+}
+
 static void what_moved_away_is_counted(void **state)
 {
     const struct prairie_thread_totals *totals;
@@ -519,6 +600,8 @@ static void expect_grown_to_three(const char *bytes)
     assert_true(all_bytes_are(bytes + LARGE, 0, 2 * LARGE));
 }
 
+static void rallocx_it(void) { (void)prairie_rallocx(block, 9 * REMAP_BYTES_MIN, 0); }
+
 /* As realloc does, unless the flags want it elsewhere. */
 static void rallocx_resizes_where_it_is(void **state)
 {
@@ -544,6 +627,41 @@ static void rallocx_resizes_where_it_is(void **state)
     bytes[99] ^= 1;
     prairie_free(bytes);
     prairie_check_all();
+}
+
+/* Also of one that is to be aligned, or goes to an arena that the flags name. */
+static void rallocx_moves_pages_too(void **state)
+{
+    const size_t bytes = REMAP_BYTES_MIN + 5;
+    const size_t aligns[] = { 1, 64, 64 * KiB };
+
+    (void)state;
+    harden();
+    prairie_free(taken(1));
+    for (size_t i = 0; i <= ARRAY_COUNT(aligns); i++) {
+        int flags = i < ARRAY_COUNT(aligns) ? MALLOCX_ALIGN(aligns[i])
+                                            : (int)MALLOCX_ARENA(thread_arena()->index);
+        uint64_t moved_bytes = fake_moved_bytes();
+        char *other, *moved;
+
+        block = prairie_mallocx(bytes, flags);
+        other = taken(LARGE); /* it cannot grow */
+        memset(block, 0xee, bytes);
+        moved = prairie_rallocx(block, 3 * bytes, flags | MALLOCX_ZERO);
+        assert_ptr_not_equal(moved, block);
+        assert_int_equal(fake_moved_bytes() - moved_bytes, round_up(bytes, page_bytes()));
+        assert_true(all_bytes_are(moved, 0xee, bytes));
+        assert_true(all_bytes_are(moved + bytes, 0, 2 * bytes));
+        assert_int_equal(prairie_usable_size(moved), 3 * bytes);
+        expect_abort(free_it, "prairie: double free: ");
+        block = moved;
+        hardened_set_door(block, DOOR_NEW);
+        expect_abort(rallocx_it, "prairie: allocation and free do not match: ");
+        hardened_check_door(block, DOOR_NEW);
+        prairie_free(block);
+        prairie_free(other);
+        prairie_check_all();
+    }
 }
 
 static void xallocx_resizes_where_there_is_room(void **state)
@@ -631,6 +749,9 @@ UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
           UNIT_TEST(what_waits_is_of_no_arena), UNIT_TEST(frees_before_any_page_are_looked_at),
           UNIT_TEST(no_memory_for_the_map_hardens_nothing), UNIT_TEST(contents_go_along),
           UNIT_TEST(what_moved_away_is_gone), UNIT_TEST(what_moved_away_is_counted),
+          UNIT_TEST(what_moved_away_is_not_wiped), UNIT_TEST(rallocx_moves_pages_too),
+          UNIT_TEST(the_canary_is_no_part_of_the_secret),
+          UNIT_TEST(nothing_passes_the_quarantine_by), UNIT_TEST(what_waits_for_ever_is_looked_at),
           UNIT_TEST(sizes_at_the_ends_of_tables_are_exact),
           UNIT_TEST(sizes_that_leave_no_room_for_a_mark_are_refused),
           UNIT_TEST(what_cannot_grow_stays_as_it_was), UNIT_TEST(what_cannot_move_is_copied))

@@ -286,6 +286,7 @@
 #define hardened_large_end prairie_own_hardened_large_end
 #define hardened_large_is_usual prairie_own_hardened_large_is_usual
 #define hardened_large_resize prairie_own_hardened_large_resize
+#define hardened_large_resize_unseen prairie_own_hardened_large_resize_unseen
 #define hardened_large_set_door prairie_own_hardened_large_set_door
 #define hardened_large_set_size prairie_own_hardened_large_set_size
 #define hardened_look prairie_own_hardened_look
@@ -293,11 +294,11 @@
 #define hardened_move_pages prairie_own_hardened_move_pages
 #define hardened_request prairie_own_hardened_request
 #define hardened_resize prairie_own_hardened_resize
+#define hardened_resize_after_all prairie_own_hardened_resize_after_all
 #define hardened_set_door prairie_own_hardened_set_door
 #define hardened_start prairie_own_hardened_start
 #define hardened_take prairie_own_hardened_take
 #define hardened_take_waiting prairie_own_hardened_take_waiting
-#define hardened_wipe_from prairie_own_hardened_wipe_from
 #define hardening prairie_own_hardening
 #define heap_attach prairie_own_heap_attach
 #define heap_audit prairie_own_heap_audit
@@ -334,6 +335,8 @@
 #define large_cache_take_below prairie_own_large_cache_take_below
 #define large_cache_takes_before prairie_own_large_cache_takes_before
 #define large_clear prairie_own_large_clear
+#define large_clear_from prairie_own_large_clear_from
+#define large_clear_part prairie_own_large_clear_part
 #define large_drop_contents prairie_own_large_drop_contents
 #define large_give prairie_own_large_give
 #define large_lease prairie_own_large_lease
