@@ -72,6 +72,8 @@
 #define REMAP_BYTES_MIN (64 * KiB)
 #define REMAP_COUNT_MIN ((size_t)1000)
 #define REMAP_SHARE_BYTES (64 * MiB)
+#define GROWN_VAST_MAX ((size_t)16)
+#define GROWN_VAST_SHARE ((size_t)8)
 #define CLEAR_BYTES_MAX (128 * KiB)
 #define RECLAIM_BYTES_MIN (128 * KiB)
 #define HUGE_FROM_BYTES (1 * MiB)
@@ -116,7 +118,9 @@
 #define FALL_BYTES_MIN (16 * MiB)    /* of slabs' peak, from which on a fall is waited for */
 #define REMAP_BYTES_MIN (4 * MiB)    /* realloc moves pages from here on, */
 #define REMAP_COUNT_MIN ((size_t)4)  /* so many times, */
-#define REMAP_SHARE_BYTES (64 * MiB) /* and once more for each of these in the heap */
+#define REMAP_SHARE_BYTES (64 * MiB) /* and once more for each of these in the heap; */
+#define GROWN_VAST_MAX ((size_t)64)  /* then it makes them vast, as long as no more of those live */
+#define GROWN_VAST_SHARE ((size_t)8) /* and they grow by at most such a share */
 #define CLEAR_BYTES_MAX (32 * MiB) /* calloc clears stale pages up to here, beyond it purges them */
 #define RECLAIM_BYTES_MIN (1 * MiB)     /* free memory in slabs worth emptying caches for */
 #define HUGE_FROM_BYTES (8 * MiB)       /* open, from where on huge pages are wanted */

@@ -16,17 +16,21 @@
 #include "../guard/fill.h"
 #include "../page_heap/run_fence.h"
 
-/* Each piece that is moved stays a mapping of its own, so moves are rationed by the size of the
- * heap. */
-READS_UNLOCKED bool large_may_move(size_t bytes)
-{
-    static size_t moves; /* atomic */
+/* Moves of pages within the heap so far; atomic. Each piece that is moved stays a mapping of its
+ * own, so moves are rationed by the size of the heap. */
+static size_t moves_in_heap;
 
-    if (bytes < REMAP_BYTES_MIN) return false;
-    if (RELAXED_LOAD(moves) >= REMAP_COUNT_MIN + space.open_bytes / REMAP_SHARE_BYTES) return false;
+static READS_UNLOCKED bool moves_are_left(void)
+{
+    return RELAXED_LOAD(moves_in_heap) < REMAP_COUNT_MIN + space.open_bytes / REMAP_SHARE_BYTES;
+}
+
+bool large_may_move(size_t bytes)
+{
+    if (bytes < REMAP_BYTES_MIN || !moves_are_left()) return false;
     /* A move maps as many bytes more for a moment, which a limit of address space may refuse. */
     if (!os_address_space_has_room(bytes)) return false;
-    (void)__atomic_fetch_add(&moves, 1, __ATOMIC_RELAXED);
+    (void)__atomic_fetch_add(&moves_in_heap, 1, __ATOMIC_RELAXED);
     return true;
 }
 
@@ -125,6 +129,23 @@ static bool resize_here(uint32_t page, size_t size, bool may_move)
     return true;
 }
 
+/* Where no moves are left, a block that grows by a little each time would be copied whole each
+ * time. As a mapping of its own the kernel moves it from now on, and it leaves no piece behind. One
+ * that grows by more is copied seldom, and has warm pages where it is freed and made again. Not
+ * under a limit of address space, of which it would take the program's part. */
+static bool grows_bit_by_bit(uint32_t page, size_t size)
+{
+    size_t bytes = large_bytes(page);
+
+    return size > bytes && size - bytes <= bytes / GROWN_VAST_SHARE && !moves_are_left()
+        && class_map.mask != 0 && vast_count_now() < GROWN_VAST_MAX;
+}
+
+static bool is_to_become_vast(uint32_t page, size_t size, size_t align)
+{
+    return align <= page_bytes() && (vast_is_better(size, 1) || grows_bit_by_bit(page, size));
+}
+
 /* A run that becomes vast takes its pages along, in one mapping. NULL: it cannot. */
 static COLD void *move_to_vast(uint32_t page, size_t size)
 {
@@ -183,8 +204,7 @@ static void *move_large(void *block, uint32_t page, size_t size, size_t align)
     struct alloc_request request = { .size = size, .align = align, .zero = hardening.is_on };
     void *moved = NULL;
 
-    if (unlikely(vast_is_better(size, 1)) && align <= page_bytes())
-        moved = move_to_vast(page, size);
+    if (unlikely(is_to_become_vast(page, size, align))) moved = move_to_vast(page, size);
     if (moved != NULL) return moved;
     moved = large_lease(&request);
     if (moved == NULL) return NULL;

@@ -29,7 +29,7 @@ static void count_block(size_t before, size_t after)
     size_t came = after != 0, went = before != 0;
 
     RELAXED_STORE(commit.vast_bytes, commit.vast_bytes + after - before);
-    commit.vast_count += came - went;
+    RELAXED_STORE(commit.vast_count, commit.vast_count + came - went);
     page_heap->large_pages += (after >> space.page_shift) - (before >> space.page_shift);
     page_heap->large_leases += came;
     page_heap->large_returns += went;
@@ -151,6 +151,7 @@ bool vast_was_there(const void *address)
 }
 
 size_t vast_bytes(uint32_t page) { return foreign_bytes(page); }
+size_t vast_count_now(void) { return RELAXED_LOAD(commit.vast_count); }
 
 /* The numbers go before the memory does: whoever maps some there next may have it added. */
 void vast_put(uint32_t page)

@@ -1,5 +1,5 @@
-/* vast.h - blocks that are mappings of their own, because they are too large for the page map, or
- * it is full.
+/* vast.h - blocks that are mappings of their own, because they are too large for the page map, it
+ * is full, or they grow again and again (large_resize.c).
  *
  * A vast block is foreign (foreign.h) as one whole, without a record for each page:
  *
@@ -36,6 +36,8 @@ char *vast_take(size_t bytes, size_t align);
 char *vast_take_from(uint32_t page, size_t bytes);
 void vast_put(uint32_t page);
 size_t vast_bytes(uint32_t page);
+/* How many there are, as of a moment ago. */
+size_t vast_count_now(void);
 /* To so many bytes, whole pages; what is gained reads as zero. Its page number stays; its address
  * may change if `may_move`. False: no memory, the block is as it was. */
 bool vast_resize(uint32_t page, size_t bytes, bool may_move);

@@ -19,7 +19,7 @@ struct commit {
     size_t record_bytes;  /* atomic: of prairie's own records (meta.c) */
     size_t vast_bytes;    /* atomic: of vast blocks (heap/vast.h) */
     size_t vast_coming;   /* atomic: O2 */
-    size_t vast_count;    /* under the page heap's lock */
+    size_t vast_count;    /* atomic: of the same, how many; both under the page heap's lock */
     size_t guarded_bytes; /* atomic: pages of guarded blocks (guard/guarded.h) */
     struct commit_pages {
         const size_t *open, *clean; /* of a page heap; constant once counted */

@@ -3,6 +3,7 @@
 #include "library.h"
 
 #include "hooks.h"
+#include "vast.h"
 
 static void write_pattern(unsigned char *block, size_t bytes, unsigned seed)
 {
@@ -359,6 +360,85 @@ static void nothing_moves_where_no_more_can_be_mapped(void **state)
     assert_true(large_may_move(REMAP_BYTES_MIN));
 }
 
+static bool is_vast(const char *block) { return page_record(page_at(block))->state == PAGE_VAST; }
+
+static void use_up_moves(void)
+{
+    while (large_may_move(REMAP_BYTES_MIN)) continue;
+}
+
+/* It would be copied whole each time. */
+static void what_grows_bit_by_bit_becomes_vast_where_no_moves_are_left(void **state)
+{
+    size_t bytes = REMAP_BYTES_MIN, size = bytes + 3 * page_bytes();
+    uint64_t moved;
+    char *block;
+
+    (void)state;
+    assert_false(is_vast(grown(bytes, size))); /* some are left */
+    use_up_moves();
+    moved = fake_moved_bytes();
+    block = grown(bytes, size);
+    assert_true(is_vast(block));
+    assert_int_equal(fake_moved_bytes(), moved + bytes);
+    for (unsigned i = 0; i < 10; i++) {
+        write_pattern((unsigned char *)block, size, i);
+        block = prairie_realloc(block, size + 3 * page_bytes());
+        assert_true(is_vast(block));
+        check_pattern((unsigned char *)block, size, i);
+        size += 3 * page_bytes();
+    }
+    prairie_free(block);
+    assert_int_equal(vast_count_now(), 0);
+    prairie_check_all();
+}
+
+static void what_is_shorter_does_not(void **state)
+{
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    use_up_moves();
+    assert_false(is_vast(grown(REMAP_BYTES_MIN - page_bytes(), REMAP_BYTES_MIN + page_bytes())));
+}
+
+/* It would take the program's part of the limit. */
+static void under_a_limit_of_address_space_none_does(void **state)
+{
+    (void)state;
+    fake_address_space(256 * MiB, 0);
+    prairie_free(prairie_malloc(1));
+    use_up_moves();
+    assert_false(is_vast(grown(REMAP_BYTES_MIN, REMAP_BYTES_MIN + page_bytes())));
+}
+
+/* Nor what grows by more than an eighth. */
+static void what_grows_by_much_does_not(void **state)
+{
+    size_t share = REMAP_BYTES_MIN / GROWN_VAST_SHARE;
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    use_up_moves();
+    assert_true(is_vast(grown(REMAP_BYTES_MIN, REMAP_BYTES_MIN + share)));
+    assert_false(is_vast(grown(REMAP_BYTES_MIN, REMAP_BYTES_MIN + share + 1)));
+}
+
+/* Each is a mapping of its own. */
+static void only_so_many_become_vast(void **state)
+{
+    static char *vast[GROWN_VAST_MAX];
+
+    (void)state;
+    prairie_free(prairie_malloc(1));
+    use_up_moves();
+    for (size_t i = 0; i < GROWN_VAST_MAX; i++) vast[i] = vast_take(page_bytes(), page_bytes());
+    assert_int_equal(vast_count_now(), GROWN_VAST_MAX);
+    assert_false(is_vast(grown(REMAP_BYTES_MIN, REMAP_BYTES_MIN + page_bytes())));
+    prairie_free(vast[0]);
+    assert_true(is_vast(grown(REMAP_BYTES_MIN, REMAP_BYTES_MIN + page_bytes())));
+    prairie_check_all();
+}
+
 /* Both are held at once when one moves, and never in place. */
 static void what_large_blocks_become_is_counted(void **state)
 {
@@ -422,4 +502,7 @@ UNIT_MAIN(UNIT_TEST(every_pair_of_sizes_keeps_the_contents),
           UNIT_TEST(random_changes_against_a_model),
           UNIT_TEST(a_block_that_shrinks_is_as_good_as_a_free),
           UNIT_TEST(what_large_blocks_become_is_counted), UNIT_TEST(moves_are_rationed),
+          UNIT_TEST(what_grows_bit_by_bit_becomes_vast_where_no_moves_are_left),
+          UNIT_TEST(what_is_shorter_does_not), UNIT_TEST(what_grows_by_much_does_not),
+          UNIT_TEST(under_a_limit_of_address_space_none_does), UNIT_TEST(only_so_many_become_vast),
           UNIT_TEST(nothing_moves_where_no_more_can_be_mapped))
