@@ -91,8 +91,8 @@ TAIL = """
 
 - `arenas` is another name for `narenas`, and `helper_thread` for `background_thread`;
   `lg_tcache_max` is `tcache_max` as a power of two.
-- Numbers are written as in C: `10`, `0x10`, `010`. One beyond its option's limits is refused, but counts as the limit, as with jemalloc, for
-  CLIPPED.
+- Numbers are written as in C: `10`, `0x10`, `010`; blanks and a sign may stand before one, as with jemalloc. One beyond its option's limits is refused, but counts as the limit, as with jemalloc, for
+  CLIPPED; a negative one is above theirs.
 - A pair that is not understood is ignored and [said on the standard
   error](errors.md#prairie-invalid-conf-pair-pair-source); the other pairs count.
 - A program that runs with more rights than its user (set-user-ID, file capabilities) ignores the
@@ -106,8 +106,8 @@ TAIL = """
   the Rust crate has `options!` besides. A library built with `PRAIRIE_OWN_NAMES` has no options; with `PRAIRIE_OWN_NAMES=2`,
   as the Rust crates build it, it has.
 
-[Tuning](tuning.md) says when which of them is worth a try. `mallopt` accepts the parameters of the
-GNU C library and changes nothing.
+[Tuning](tuning.md) says when which of them is worth a try. `mallopt` accepts every parameter and
+changes nothing.
 """
 
 MODES = ("obeyed", "kept", "sampler")

@@ -49,7 +49,7 @@ extern "C" {
 
 /* Alignment, as its logarithm or as a power of two. */
 #define MALLOCX_LG_ALIGN(la) ((int)(la))
-#define MALLOCX_ALIGN(a) ((int)(__builtin_ffsll((long long)(a)) - 1))
+#define MALLOCX_ALIGN(a) ((int)(__builtin_ffsll((int64_t)(a)) - 1))
 /* The block reads as zero; where a block grows, what is new of it does. */
 #define MALLOCX_ZERO ((int)0x40)
 /* A cache made by "tcache.create", or none: the block comes from its arena at once, and goes

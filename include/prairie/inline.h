@@ -29,10 +29,20 @@ extern "C" {
 
 #define PRAIRIE_INLINE_BYTES_MAX 1024
 
+/* C90 knows no other word for it. */
 #if defined(__GNUC__)
-#define PRAIRIE_ALWAYS_INLINE inline __attribute__((always_inline, unused))
+#define PRAIRIE_ALWAYS_INLINE __inline__ __attribute__((always_inline, unused))
 #else
 #define PRAIRIE_ALWAYS_INLINE inline
+#endif
+
+/* In C++ inline functions of several files call these, and must mean the same ones: they are no
+ * file's own there. Files that inline and files that do not may meet in one program all the same:
+ * both ways do the same. */
+#ifdef __cplusplus
+#define PRAIRIE_INLINE_FUNCTION PRAIRIE_ALWAYS_INLINE
+#else
+#define PRAIRIE_INLINE_FUNCTION static PRAIRIE_ALWAYS_INLINE
 #endif
 
 /* The size class: steps of 16 bytes up to 128, then four to a doubling, from 512 on eight. */
@@ -68,7 +78,7 @@ extern const uint8_t prairie_frees_v1[PRAIRIE_INLINE_BYTES_MAX + 1]
 /* As around a call: what a block held before is no part of what it holds after. */
 #define PRAIRIE_INLINE_FENCE(block) __asm__ __volatile__("" : "+r"(block) : : "memory")
 
-static PRAIRIE_ALWAYS_INLINE void *prairie_inline_malloc(size_t size)
+PRAIRIE_INLINE_FUNCTION void *prairie_inline_malloc(size_t size)
 {
     if (PRAIRIE_INLINE_KNOWS(size)) {
         void ***front = prairie_front_v1;
@@ -84,7 +94,7 @@ static PRAIRIE_ALWAYS_INLINE void *prairie_inline_malloc(size_t size)
     return prairie_malloc(size);
 }
 
-static PRAIRIE_ALWAYS_INLINE void prairie_inline_free(void *block, size_t size)
+PRAIRIE_INLINE_FUNCTION void prairie_inline_free(void *block, size_t size)
 {
     if (PRAIRIE_INLINE_KNOWS(size)) {
         void ***front = prairie_front_v1;
@@ -111,13 +121,10 @@ static PRAIRIE_ALWAYS_INLINE void prairie_inline_free(void *block, size_t size)
 #else
 
 /* As prairie_malloc. */
-static PRAIRIE_ALWAYS_INLINE void *prairie_inline_malloc(size_t size)
-{
-    return prairie_malloc(size);
-}
+PRAIRIE_INLINE_FUNCTION void *prairie_inline_malloc(size_t size) { return prairie_malloc(size); }
 
 /* As prairie_free_sized: `size` is the one that was asked for. */
-static PRAIRIE_ALWAYS_INLINE void prairie_inline_free(void *block, size_t size)
+PRAIRIE_INLINE_FUNCTION void prairie_inline_free(void *block, size_t size)
 {
     prairie_free_sized(block, size);
 }

@@ -20,6 +20,10 @@
 #ifndef PRAIRIE_PRAIRIE_HPP
 #define PRAIRIE_PRAIRIE_HPP
 
+#if __cplusplus < 201703L && (!defined(_MSVC_LANG) || _MSVC_LANG < 201703L)
+#error "prairie.hpp is for C++17 and later: compile with -std=c++17"
+#endif
+
 #include "inline.h"
 #include "prairie.h"
 
@@ -88,33 +92,69 @@ constexpr bool is_natural(std::size_t bytes, std::size_t align) noexcept
 #endif
 }
 
-/* As the standard has operator new do: the handler is asked until there is memory, or no
- * handler. */
-template <class Take> void *take_with_handler(Take take)
+/* As the standard has operator new do: the handler is asked until there is memory. nullptr: there
+ * is no handler, or no longer one. */
+template <class Take> void *take_or_ask(Take take)
 {
     for (;;) {
         void *block = take();
         if (block != nullptr) return block;
         std::new_handler handler = std::get_new_handler();
-        if (handler == nullptr) refuse_memory();
+        if (handler == nullptr) return nullptr;
         handler();
     }
 }
 
+template <class Take> void *take_with_handler(Take take)
+{
+    void *block = take_or_ask(take);
+
+    if (block == nullptr) refuse_memory();
+    return block;
+}
+
+inline void *take_called(std::size_t bytes, std::size_t align) noexcept
+{
+    return is_natural(bytes, align) ? prairie_malloc(bytes) : prairie_aligned_alloc(align, bytes);
+}
+
 inline void *take_again(std::size_t bytes, std::size_t align)
 {
-    return take_with_handler([=] {
-        return is_natural(bytes, align) ? prairie_malloc(bytes)
-                                        : prairie_aligned_alloc(align, bytes);
-    });
+    return take_with_handler([=] { return take_called(bytes, align); });
+}
+
+/* As operator new(std::nothrow): what a handler throws ends here. */
+inline void *take_again_quietly(std::size_t bytes, std::size_t align) noexcept
+{
+#if defined(__cpp_exceptions)
+    try {
+        return take_or_ask([=] { return take_called(bytes, align); });
+    } catch (...) {
+        return nullptr;
+    }
+#else
+    return take_or_ask([=] { return take_called(bytes, align); });
+#endif
+}
+
+PRAIRIE_ALWAYS_INLINE void *try_take(std::size_t bytes, std::size_t align) noexcept
+{
+    return is_natural(bytes, align) ? prairie_inline_malloc(bytes)
+                                    : prairie_aligned_alloc(align, bytes);
 }
 
 PRAIRIE_ALWAYS_INLINE void *take(std::size_t bytes, std::size_t align)
 {
-    void *block = is_natural(bytes, align) ? prairie_inline_malloc(bytes)
-                                           : prairie_aligned_alloc(align, bytes);
+    void *block = try_take(bytes, align);
 
     return block != nullptr ? block : take_again(bytes, align);
+}
+
+PRAIRIE_ALWAYS_INLINE void *take_quietly(std::size_t bytes, std::size_t align) noexcept
+{
+    void *block = try_take(bytes, align);
+
+    return block != nullptr ? block : take_again_quietly(bytes, align);
 }
 
 PRAIRIE_ALWAYS_INLINE void give(void *block, std::size_t bytes, std::size_t align) noexcept
@@ -161,7 +201,7 @@ template <class T> class allocator
     using is_always_equal = std::true_type;
 
     allocator() noexcept = default;
-    template <class Other> allocator(const allocator<Other> &) noexcept {}
+    template <class Other> constexpr allocator(const allocator<Other> &) noexcept {}
 
     [[nodiscard]] T *allocate(std::size_t count)
     {
@@ -221,7 +261,7 @@ struct inline_new {
     }
     static void *operator new(std::size_t bytes, const std::nothrow_t &) noexcept
     {
-        return prairie_malloc(bytes);
+        return detail::take_quietly(bytes, 1);
     }
     static void operator delete(void *object, const std::nothrow_t &) noexcept
     {
@@ -230,7 +270,7 @@ struct inline_new {
     static void *operator new(std::size_t bytes, std::align_val_t align,
                               const std::nothrow_t &) noexcept
     {
-        return prairie_aligned_alloc(static_cast<std::size_t>(align), bytes);
+        return detail::take_quietly(bytes, static_cast<std::size_t>(align));
     }
     static void operator delete(void *object, std::align_val_t, const std::nothrow_t &) noexcept
     {
@@ -247,7 +287,8 @@ enum class threads { any, one_at_a_time };
 /* Memory apart from all other: its blocks share no slab with those of anybody else. They may be
  * given back one by one, also by plain free; reset() frees all that are left, whoever holds them,
  * in time that goes by its slabs and large blocks, not by its blocks; so does the end of the arena.
- * There are at most some 4,000. */
+ * There are at most some 4,000. One that was moved from has no memory: it refuses, and takes back
+ * what others gave out. */
 class arena
 {
   public:
@@ -270,7 +311,7 @@ class arena
     }
     arena(arena &&other) noexcept
         : index_(std::exchange(other.index_, none)), cache_(std::exchange(other.cache_, no_cache)),
-          flags_(other.flags_)
+          flags_(std::exchange(other.flags_, flags_of(none, no_cache)))
     {
     }
     arena &operator=(arena &&other) noexcept
@@ -289,6 +330,7 @@ class arena
         void *block = try_allocate(bytes, align);
 
         if (block != nullptr) return block;
+        if (index_ == none) detail::refuse_memory(); /* a handler could do nothing about it */
         return detail::take_with_handler(
             [this, bytes, align] { return try_allocate(bytes, align); });
     }
@@ -296,6 +338,7 @@ class arena
     [[nodiscard]] void *try_allocate(std::size_t bytes,
                                      std::size_t align = alignof(std::max_align_t)) noexcept
     {
+        if (index_ == none) return nullptr;
         return prairie_mallocx(some(bytes), flags_for(some(bytes), align));
     }
     void deallocate(void *block, std::size_t bytes,
@@ -307,6 +350,8 @@ class arena
     /* Every block of it is free, whoever holds it. No other thread may be in a call for it. */
     void reset() noexcept
     {
+        if (index_ == none) return;
+
         /* Read once: a name is looked for among all others, numbers are direct. */
         static const path of("arena.0.reset");
 
@@ -320,6 +365,10 @@ class arena
     friend bool operator==(const arena &one, const arena &other) noexcept
     {
         return one.index_ == other.index_;
+    }
+    friend bool operator!=(const arena &one, const arena &other) noexcept
+    {
+        return !(one == other);
     }
 
   private:
@@ -339,7 +388,7 @@ class arena
     };
 
     static std::size_t some(std::size_t bytes) noexcept { return bytes == 0 ? 1 : bytes; }
-    static int flags_of(unsigned index, unsigned cache) noexcept
+    static constexpr int flags_of(unsigned index, unsigned cache) noexcept
     {
         return static_cast<int>(((index + 1u) << 20) | ((cache + 2u) << 8));
     }
@@ -364,7 +413,7 @@ class arena
 
     unsigned index_ = none;
     unsigned cache_ = no_cache;
-    int flags_ = 0;
+    int flags_ = flags_of(none, no_cache);
 };
 
 /* For containers whose blocks come from an arena, which must outlive them. */
@@ -428,9 +477,23 @@ class heap_resource : public std::pmr::memory_resource
 #if defined(__cpp_rtti)
         return dynamic_cast<const heap_resource *>(&other) != nullptr;
 #else
-        return this == &other;
+        const heap_resource *known = mark();
+
+        return this == &other || &other == known || (this != known && other.is_equal(*known));
 #endif
     }
+
+#if !defined(__cpp_rtti)
+    /* Without types at run time they know each other by this one: each says that it is equal to it,
+     * and no resource of another class does. */
+    static const heap_resource *mark() noexcept
+    {
+        alignas(heap_resource) static unsigned char place[sizeof(heap_resource)];
+        static const heap_resource *const one = ::new (static_cast<void *>(place)) heap_resource;
+
+        return one;
+    }
+#endif
 };
 
 /* One of those, which lives until the process ends: no destructor of anybody comes too late. */

@@ -13,7 +13,8 @@
  *          KEPT      understood, checked and read back; changes nothing, and the sentence says why
  *          SAMPLER   read by the profiler
  *          ..._CLIPPED  the same of a number that counts as the nearest limit when it lies beyond,
- *                    as with jemalloc; others are refused then. None is signed
+ *                    as with jemalloc; others are refused then. None is signed, so that a negative one
+ *                    counts as the upper limit
  *
  * The parser, the names opt.* of the control tree, the statistics' list of options and
  * docs/options.md are made from it. The sentences are for the page only; the library does not carry

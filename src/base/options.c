@@ -64,6 +64,8 @@ static unsigned digit_of(char letter)
     return 16;
 }
 
+static bool is_blank(char letter) { return letter == ' ' || (letter >= '\t' && letter <= '\r'); }
+
 /* As C writes numbers: 10, 0x10, 010. */
 static bool parse_number(struct text text, uint64_t *value)
 {
@@ -83,6 +85,19 @@ static bool parse_number(struct text text, uint64_t *value)
     return true;
 }
 
+/* What may stand before a number, as with strtoumax: blanks, then a sign. True: it is a minus. */
+static bool take_sign(struct text *text)
+{
+    struct text rest = *text;
+    bool negative;
+
+    while (rest.length > 0 && is_blank(rest.start[0])) rest.start++, rest.length--;
+    negative = rest.length > 0 && rest.start[0] == '-';
+    if (negative || (rest.length > 0 && rest.start[0] == '+')) rest.start++, rest.length--;
+    *text = rest;
+    return negative;
+}
+
 static bool is_signed(const struct option_row *row)
 {
     return row->kind == OPTION_KIND_SSIZE || row->kind == OPTION_KIND_I64;
@@ -98,15 +113,14 @@ static enum verdict count_as(uint64_t limit, const struct option_row *row, uint6
 
 static enum verdict parse_integer(const struct option_row *row, struct text text, uint64_t *value)
 {
-    bool negative = text.length > 0 && text.start[0] == '-';
+    bool negative = take_sign(&text);
     uint64_t size;
 
-    if (negative) text = (struct text){ text.start + 1, text.length - 1 };
     if (!parse_number(text, &size)) return VALUE_UNKNOWN;
     *value = negative ? 0 - size : size;
     if (negative && size != 0) {
         bool small = is_signed(row) && size <= INT64_MAX && -(int64_t)size >= row->least;
-        return small ? PAIR_SET : VALUE_OUT_OF_RANGE;
+        return small ? PAIR_SET : count_as(row->most, row, value); /* jemalloc has it wrap around */
     }
     if (size > row->most) return count_as(row->most, row, value);
     if (row->least > 0 && size < (uint64_t)row->least)
@@ -202,8 +216,10 @@ static unsigned option_of_key(struct text key)
 static enum verdict set_lg_tcache_max(struct text text)
 {
     uint64_t number = 0;
+    bool negative = take_sign(&text);
 
     if (!parse_number(text, &number)) return VALUE_UNKNOWN;
+    if (negative && number != 0) return VALUE_OUT_OF_RANGE;
     option_values[OPTION_TCACHE_MAX] =
         number < SIZE_BITS - 1 ? (uint64_t)1 << number : SIZE_MAX / 2;
     return PAIR_SET;

@@ -18,7 +18,8 @@ LEAF("epoch", U64, HEAP_BOTH, serve_epoch(call))
 LEAF("background_thread", BOOL, HEAP_BOTH, serve_option(call, OPTION_BACKGROUND_THREAD))
 LEAF("max_background_threads", SIZE, BOTH, serve_thread_limit(call))
 LEAF("approximate_stats.active", SIZE, READ, GIVE(size, heap_start() ? limits_held_bytes() : 0))
-LEAF("stats.mutexes.reset", ACTION, HEAP, serve_locks_reset())
+/* Whatever it comes with: jemalloc looks at no buffer there. */
+LEAF("stats.mutexes.reset", ACTION, HEAP_BOTH, serve_locks_reset())
 
 /* How the library was built. */
 LEAF("config.cache_oblivious", BOOL, READ, GIVE(flag, true))

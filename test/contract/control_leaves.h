@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-enum { R = 1, W = 2, RW = 3 };
-enum { WORD = sizeof(void *) }; /* sizes and texts; counts have 8 bytes everywhere */
+enum { R = 1, W = 2, RW = 3, ANY = 4 }; /* ANY: whatever it comes with is left alone */
+enum { WORD = sizeof(void *) };         /* sizes and texts; counts have 8 bytes everywhere */
 
 /* As documented: names, the bytes of their values (0: nothing goes in or out), what may be done. */
 static const struct leaf {
@@ -134,7 +134,7 @@ static const struct leaf {
     { "stats.mutexes.prof.total_wait_time", 8, R },
     { "stats.mutexes.ctl.max_wait_time", 8, R },
     { "stats.mutexes.background_thread.max_num_thds", 4, R },
-    { "stats.mutexes.reset", 0, 0 },
+    { "stats.mutexes.reset", 0, ANY },
 };
 
 /* Of an arena, after "stats.arenas.N."; read for the first one and for all. */

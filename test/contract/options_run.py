@@ -87,7 +87,7 @@ class Option:
             return []
         above = out_of_range if self.most + 1 < 2**64 else unknown
         if self.clipped:
-            return [("-1", out_of_range), (str(2**64), unknown), ("many", unknown)]
+            return [(str(2**64), unknown), ("many", unknown)]
         return [(str(self.least - 1), out_of_range), (str(self.most + 1), above), ("many", unknown)]
 
     def beyond(self):
@@ -96,7 +96,7 @@ class Option:
             return []
         below = [(str(self.least - 1), str(self.least))] if self.least > 0 else []
         above = [(str(self.most + 1), str(self.most))] if self.most + 1 < 2**64 else []
-        return below + above
+        return below + above + [("-1", str(self.most))]  # as a number without a sign it is the largest
 
 
 def run(options, pairs):
@@ -158,7 +158,7 @@ def clip(options):
             values, err = run([option], [(option.name, value)])
             expect(f"{option.name}:{value} is silent", err, "")
             # The program prints 32 bits as a signed number.
-            expect(f"{option.name}:{value}", int(values[option.name]) % 2**32, int(wanted))
+            expect(f"{option.name}:{value}", int(values[option.name]) % 2**32, int(wanted) % 2**32)
 
 
 def without_effect(options):

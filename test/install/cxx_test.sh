@@ -10,15 +10,18 @@ compiler=$2
 install_from "$1"
 ln -s "$PRAIRIE_LIBRARY" "$scratch/libprairie.so.0"
 
-# try NAME COMPILER FLAG...: compiles and runs it, on the flavour and in a hardened process too
-try() {
-    local name=$1
-    shift
-    quietly "$@" -O1 -Wall -Wextra -Werror -pthread -I"$prefix/include" "$here/cxx/main.cpp" -o "$scratch/$name" \
-        -L"$library" -lprairie
+# try_file FILE NAME COMPILER FLAG...: compiles and runs it, on the flavour and in a hardened process too
+try_file() {
+    local file=$here/cxx/$1 name=$2
+    shift 2
+    quietly "$@" -O1 -Wall -Wextra -Werror -pthread -I"$prefix/include" "$file" -o "$scratch/$name" -L"$library" -lprairie
     LD_LIBRARY_PATH=$scratch "$scratch/$name"
     LD_LIBRARY_PATH=$scratch MALLOC_CONF=hardened:true "$scratch/$name" >"$scratch/log" || { echo "$name, hardened:"; cat "$scratch/log"; exit 1; }
 }
+
+try() { try_file main.cpp "$@"; }
+# Neither exceptions nor types at run time.
+try_quiet() { try_file quiet.cpp "$@" -fno-exceptions -fno-rtti; }
 
 # The oldest standard where sizes are looked at, all others where they are not.
 if [ "$PRAIRIE_FLAVOUR" != plain ]; then
@@ -26,9 +29,7 @@ if [ "$PRAIRIE_FLAVOUR" != plain ]; then
     exit 0
 fi
 try gnu23 "$compiler" -std=c++23
-# Neither exceptions nor types at run time: it compiles.
-quietly "$compiler" -std=c++20 -fno-exceptions -fno-rtti -Wall -Wextra -Werror -fsyntax-only -I"$prefix/include" \
-    -x c++ "$prefix/include/prairie/prairie.hpp"
+try_quiet gnu17_quiet "$compiler" -std=c++17
 
 # Beside jemalloc's header, in both orders and with all of prairie's, by both compilers.
 for clang in clang++ clang++-16; do
@@ -49,6 +50,7 @@ done
 if command -v clang++-16 >/dev/null && [ -e /usr/lib/llvm-16/include/c++/v1/memory_resource ]; then
     try llvm17 clang++-16 -stdlib=libc++ -std=c++17
     try llvm23 clang++-16 -stdlib=libc++ -std=c++2b
+    try_quiet llvm23_quiet clang++-16 -stdlib=libc++ -std=c++2b
 else
     echo "left out: libc++ (dev/setup test brings it)"
 fi

@@ -10,20 +10,21 @@ cc=$2 cxx=$3
 install_from "$1"
 flags=(-I"$prefix/include" -Wall -Wextra -Werror -pthread)
 
-# compile FOLDER FLAG...: both files
+# compile FOLDER FLAG...: all files
 compile() {
     local into=$scratch/$1
     shift
     mkdir "$into"
     quietly "$cc" -O2 -std=c11 "${flags[@]}" "$@" -c "$here/inline/shapes.c" -o "$into/shapes.o"
     quietly "$cxx" -O1 -std=c++17 "${flags[@]}" "$@" -c "$here/inline/main.cpp" -o "$into/main.o"
+    quietly "$cxx" -O2 -std=c++17 "${flags[@]}" "$@" -c "$here/inline/second.cpp" -o "$into/second.o"
 }
 
 # build NAME FOLDER FLAG...: the program
 build() {
     local name=$1 from=$scratch/$2
     shift 2
-    quietly "$cxx" -pthread "$from/main.o" "$from/shapes.o" -o "$scratch/$name" "$@"
+    quietly "$cxx" -pthread "$from/main.o" "$from/second.o" "$from/shapes.o" -o "$scratch/$name" "$@"
 }
 
 # agrees NAME: in a usual process and in others

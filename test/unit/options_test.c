@@ -103,7 +103,9 @@ static void every_number_takes_its_limits(void **state)
         fake_error_clear();
         snprintf(value, sizeof value, "%lld", is_clipped(row) ? -1 : (long long)row->least - 1);
         set_by_name(row, value);
-        assert_memory_equal(fake_error_text(), RANGE_LINE, strlen(RANGE_LINE));
+        if (is_clipped(row)) assert_true(option_values[i] == row->most);
+        else assert_memory_equal(fake_error_text(), RANGE_LINE, strlen(RANGE_LINE));
+        if (is_clipped(row)) assert_string_equal(fake_error_text(), "");
         fake_error_clear();
     }
 }
@@ -211,6 +213,25 @@ static void numbers_are_written_as_in_c(void **state)
     assert_string_equal(fake_error_text(), "");
 }
 
+/* As strtoumax reads them, which jemalloc does. */
+static void blanks_and_a_sign_may_stand_before_a_number(void **state)
+{
+    (void)state;
+    options_parse("narenas:+7", SOURCE);
+    assert_int_equal(option_arenas(), 7);
+    options_parse("narenas: \t\n\v\f\r0x10", SOURCE);
+    assert_int_equal(option_arenas(), 16);
+    options_parse("dirty_decay_ms: -1", SOURCE);
+    assert_true(option_decay_ms() == -1);
+    options_parse("dirty_decay_ms:  +12", SOURCE);
+    assert_true(option_decay_ms() == 12);
+    options_parse("lg_tcache_max: +12", SOURCE);
+    assert_int_equal(option_value(OPTION_TCACHE_MAX), 4096);
+    options_parse("lg_tcache_max:-0", SOURCE);
+    assert_int_equal(option_value(OPTION_TCACHE_MAX), 1);
+    assert_string_equal(fake_error_text(), "");
+}
+
 static void expect_complaint(const char *pair, const char *line_start)
 {
     char line[300];
@@ -234,8 +255,14 @@ static void bad_pairs_are_said_and_change_nothing(void **state)
         "narenas:",
         "narenas:x",
         "narenas:1x",
-        "narenas:+1",
-        "narenas: 1",
+        "narenas:+",
+        "narenas: ",
+        "narenas:+-1",
+        "narenas:- 1",
+        "narenas:1 ",
+        "narenas:1+",
+        "lg_tcache_max:",
+        "lg_tcache_max:+",
         "narenas:true",
         "narenas:1:2",
         "narenas:0x",
@@ -255,8 +282,8 @@ static void bad_pairs_are_said_and_change_nothing(void **state)
         "narenas:99999999999999999999999",
     };
     static const char *const out_of_range[] = {
-        "narenas:-1",          "dirty_decay_ms:-2", "narenas:4294967296",
-        "lg_prof_interval:64", "guard_cells:-0",
+        "narenas:-1",     "dirty_decay_ms:-2", "narenas:4294967296", "lg_prof_interval:64",
+        "guard_cells:-0", "narenas: -1",       "lg_tcache_max:-1",
     };
 
     (void)state;
@@ -386,7 +413,9 @@ UNIT_MAIN(UNIT_TEST(defaults_are_those_of_the_list), UNIT_TEST(every_row_is_whol
           UNIT_TEST(fractions_are_read), UNIT_TEST(several_pairs_in_one_text),
           UNIT_TEST(a_background_thread_may_run_that_nobody_asked_for),
           UNIT_TEST(what_was_asked_for_outlasts_changes), UNIT_TEST(other_names_are_understood),
-          UNIT_TEST(numbers_are_written_as_in_c), UNIT_TEST(bad_pairs_are_said_and_change_nothing),
+          UNIT_TEST(numbers_are_written_as_in_c),
+          UNIT_TEST(blanks_and_a_sign_may_stand_before_a_number),
+          UNIT_TEST(bad_pairs_are_said_and_change_nothing),
           UNIT_TEST(a_bad_pair_does_not_stop_the_good_ones), UNIT_TEST(abort_conf_aborts),
           UNIT_TEST(experiments_are_forgiven), UNIT_TEST(confirm_conf_tells_what_counts),
           UNIT_TEST(the_source_decides_the_form_of_statistics),

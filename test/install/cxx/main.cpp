@@ -12,15 +12,16 @@
 #include <unordered_map>
 #include <vector>
 
-#define REQUIRE(condition)                                                          \
-    do {                                                                            \
-        if (!(condition)) {                                                         \
-            std::printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);     \
-            std::exit(1);                                                           \
-        }                                                                           \
+#define REQUIRE(condition)                                                      \
+    do {                                                                        \
+        if (!(condition)) {                                                     \
+            std::printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+            std::exit(1);                                                       \
+        }                                                                       \
     } while (0)
 
-namespace {
+namespace
+{
 
 struct alignas(64) line {
     char bytes[192];
@@ -130,6 +131,89 @@ void refusals_throw()
     std::set_new_handler(count_handler);
     REQUIRE(throws<std::bad_alloc>([&] { (void)from.allocate(too_many / 4 - 1); }));
     REQUIRE(handler_calls == 3);
+}
+
+std::size_t limit_of(const char *name)
+{
+    std::size_t bytes = 0, length = sizeof bytes;
+
+    REQUIRE(mallctl(name, &bytes, &length, nullptr, 0) == 0);
+    return bytes;
+}
+
+void set_hard_limit(std::size_t bytes)
+{
+    REQUIRE(mallctl("limit.hard", nullptr, nullptr, &bytes, sizeof bytes) == 0);
+}
+
+void handler_that_throws()
+{
+    handler_calls++;
+    throw std::bad_alloc();
+}
+
+void handler_that_helps()
+{
+    handler_calls++;
+    set_hard_limit(0);
+}
+
+/* As operator new(std::nothrow) does. */
+void quiet_new_asks_the_handler()
+{
+    const std::size_t too_many = ~std::size_t{ 0 } / 2, many = 64 << 20;
+    using made = prairie::inline_new;
+
+    for (int aligned = 0; aligned < 2; aligned++) {
+        auto take = [aligned](std::size_t bytes) {
+            return aligned ? made::operator new (bytes, std::align_val_t{ 64 }, std::nothrow)
+                           : made::operator new(bytes, std::nothrow);
+        };
+
+        REQUIRE(take(too_many) == nullptr);
+        handler_calls = 0;
+        std::set_new_handler(count_handler);
+        REQUIRE(take(too_many) == nullptr);
+        REQUIRE(handler_calls == 3);
+        std::set_new_handler(handler_that_throws);
+        REQUIRE(take(too_many) == nullptr);
+        REQUIRE(handler_calls == 4);
+        std::set_new_handler(handler_that_helps);
+        set_hard_limit(limit_of("limit.used") + (1 << 20));
+        void *block = take(many);
+        REQUIRE(block != nullptr && handler_calls == 5);
+        std::memset(block, 1, 100);
+        prairie_free(block);
+        std::set_new_handler(nullptr);
+    }
+}
+
+/* An arena that was moved from has no memory, and no handler can help it. */
+void moved_arenas_are_empty(prairie::threads who)
+{
+    prairie::arena from(who);
+    void *block = from.allocate(100), *large = from.allocate(100000);
+    prairie::arena moved(std::move(from));
+
+    REQUIRE(from != moved && !(from == moved));
+    REQUIRE(from.try_allocate(100) == nullptr);
+    handler_calls = 0;
+    std::set_new_handler(handler_that_throws);
+    REQUIRE(throws<std::bad_alloc>([&] { (void)from.allocate(100); }));
+    REQUIRE(handler_calls == 0);
+    std::set_new_handler(nullptr);
+    from.reset();
+    REQUIRE(arena_of(block) == moved.index());
+    from.deallocate(block, 100); /* as containers do that know the old place */
+    from.deallocate(large, 100000);
+    from.deallocate(nullptr, 1);
+    void *next = moved.try_allocate(100); /* the cache is the other one's now */
+    REQUIRE(next != nullptr && (next != block || who == prairie::threads::any));
+    moved.reset();
+    REQUIRE(blocks_of(moved.index()) == 0);
+    from = prairie::arena(who);
+    block = from.allocate(100);
+    REQUIRE(arena_of(block) == from.index());
 }
 
 void arenas_are_apart(prairie::threads who)
@@ -258,6 +342,9 @@ int main()
     takes_all_of_a_block<line>();
     some_blocks_have_room();
     refusals_throw();
+    quiet_new_asks_the_handler();
+    moved_arenas_are_empty(prairie::threads::any);
+    moved_arenas_are_empty(prairie::threads::one_at_a_time);
     arenas_are_apart(prairie::threads::any);
     arenas_are_apart(prairie::threads::one_at_a_time);
     arenas_serve_containers();

@@ -1,5 +1,7 @@
 /* main.cpp - inline.h at every size up to where it ends, mixed with all other ways. */
 /* SPDX-License-Identifier: MIT */
+#include "second.hpp"
+
 #include <prairie/prairie.hpp>
 
 #include <cstdio>
@@ -9,12 +11,12 @@
 #include <thread>
 #include <vector>
 
-#define REQUIRE(condition)                                                          \
-    do {                                                                            \
-        if (!(condition)) {                                                         \
-            std::printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);     \
-            std::exit(1);                                                           \
-        }                                                                           \
+#define REQUIRE(condition)                                                      \
+    do {                                                                        \
+        if (!(condition)) {                                                     \
+            std::printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+            std::exit(1);                                                       \
+        }                                                                       \
     } while (0)
 
 extern "C" {
@@ -22,7 +24,8 @@ void *take_16(void);
 void give_16(void *block);
 }
 
-namespace {
+namespace
+{
 
 /* In a usual process the block that came back last is the next one. */
 bool is_usual = true;
@@ -107,6 +110,15 @@ void objects()
     REQUIRE(numbers.size() == 20000);
 }
 
+/* Inline functions of several files call them, and must mean one. */
+void files_mean_the_same_functions()
+{
+    functions others = functions_of_second();
+
+    REQUIRE(others.take == &prairie_inline_malloc && others.give == &prairie_inline_free);
+    others.give(others.take(100), 100);
+}
+
 /* What another thread took is given back here, and the other way round. */
 void threads_pass_blocks()
 {
@@ -141,6 +153,7 @@ int main(int argc, char **argv)
     give_16(first);
     every_size(std::make_index_sequence<1030>());
     objects();
+    files_mean_the_same_functions();
     threads_pass_blocks();
     prairie_check_all();
     std::puts("ok");
