@@ -58,7 +58,7 @@ static struct {
 } ring[CORES_MAX];
 
 static unsigned rounds = 2000;
-static unsigned warm = 40; /* how often each block is replaced before anything counts */
+static unsigned warm = 40; /* how often each block or place of a ring is replaced before it counts */
 static uint64_t seed = 1;
 
 static uint64_t random_of(unsigned core)
@@ -154,17 +154,18 @@ static void bursts(unsigned core)
     }
 }
 
-/* Each core fills blocks for the next one, and gives back what it got from the one before. */
-static void chain(unsigned core)
+/* Each core fills blocks for the next one, and gives back what it got from the one before: so many
+ * of both, after which nobody waits for anybody. */
+static void hand_on(unsigned core, uint32_t blocks)
 {
     unsigned from = (core + cores - 1) % cores;
-    uint32_t made = 0, eaten = 0;
+    uint32_t made = ring[core].head, eaten = ring[from].tail;
+    const uint32_t made_end = made + blocks, eaten_end = eaten + blocks;
 
-    begin(); /* nobody can wait later on: the others wait for what he gives them */
-    while (eaten < rounds || made < rounds) {
+    while (eaten != eaten_end || made != made_end) {
         uint32_t tail = __atomic_load_n(&ring[core].tail, __ATOMIC_ACQUIRE), head, before = eaten;
 
-        for (; made - tail < RING && made < rounds; made++)
+        for (; made - tail < RING && made != made_end; made++)
             ring[core].block[made % RING] = filled(64, 64);
         __atomic_store_n(&ring[core].head, made, __ATOMIC_RELEASE);
         head = __atomic_load_n(&ring[from].head, __ATOMIC_ACQUIRE);
@@ -178,6 +179,13 @@ static void chain(unsigned core)
         __atomic_store_n(&ring[from].tail, eaten, __ATOMIC_RELEASE);
         if (eaten == before) rest();
     }
+}
+
+static void chain(unsigned core)
+{
+    hand_on(core, warm * RING);
+    begin();
+    hand_on(core, rounds);
 }
 
 /* All change one word: no load for an allocator, but one of which it is known what must come. */
