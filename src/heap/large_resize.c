@@ -147,19 +147,20 @@ static COLD void *move_to_vast(uint32_t page, size_t size)
 /* Pages move rather than bytes when there are enough of them, both blocks begin with theirs, and
  * neither place is an arena's; those of a vast one always then, each of the mappings that it has
  * become. What was to spare comes along. Bytes that are copied stay behind, too, and are filled as
- * those of a freed block. True: pages moved, and what they left reads as zero. */
+ * those of a freed block, as are those that had no room in a smaller one. True: all pages moved, and
+ * what they left reads as zero. */
 static bool move_contents(char *moved, void *block, uint32_t page, size_t size)
 {
-    size_t bytes = large_bytes(page);
+    size_t bytes = min_size(large_bytes(page), large_bytes(page_at(moved)));
     struct os_range from = { block, round_up(bytes, page_bytes()) }, to = { moved, from.bytes };
     bool is_vast = page_record(page)->state == PAGE_VAST;
     bool are_pages = is_page_start(block) && is_page_start(moved);
 
     if (unlikely(page_is_manual(page)) || unlikely(page_is_manual(page_at(moved)))) {
-        copy_contents(moved, block, bytes, size);
+        copy_contents(moved, block, large_bytes(page), size);
     } else if (are_pages && (is_vast || large_may_move(bytes)) && os_move(from, to)) {
         if (unlikely(fill_is_wanted())) (void)fill_taken(moved + bytes, from.bytes - bytes);
-        return true;
+        if (likely(bytes == large_bytes(page))) return true;
     } else {
         __builtin_memcpy(moved, block, bytes);
     }
@@ -176,19 +177,27 @@ static void give_emptied(void *block, uint32_t page)
     run_return_clean(page);
 }
 
-/* Only to something larger, but for blocks that cannot be trimmed. The new place was filled when it
- * was leased; in a hardened process it is filled after it was cleared. */
-static void *move_large(void *block, uint32_t page, size_t size)
+/* The kernel moves a mapping of its own to where it likes. */
+static bool may_lie_anywhere(const struct alloc_request *request)
 {
-    struct alloc_request request = { .size = size, .align = 1, .zero = hardening.is_on };
+    return request->align <= page_bytes();
+}
+
+/* Only to something larger, but for blocks that cannot be trimmed, or are to be aligned. The new
+ * place was filled when it was leased; in a hardened process it is filled after it was cleared. */
+static void *move_large(void *block, uint32_t page, const struct alloc_request *request)
+{
+    struct alloc_request place = *request;
     void *moved = NULL;
 
-    if (unlikely(vast_is_better(size, 1))) moved = move_to_vast(page, size);
+    if (unlikely(vast_is_better(request->size, 1)) && may_lie_anywhere(request))
+        moved = move_to_vast(page, request->size);
     if (moved != NULL) return moved;
-    moved = large_lease(&request);
+    place.zero = hardening.is_on;
+    moved = large_lease(&place);
     if (moved == NULL) return NULL;
-    if (unlikely(request.zero) && fill_is_wanted()) fill_gained(page_at(moved), large_bytes(page));
-    if (move_contents(moved, block, page, size) && page_record(page)->state != PAGE_VAST)
+    if (unlikely(place.zero) && fill_is_wanted()) fill_gained(page_at(moved), large_bytes(page));
+    if (move_contents(moved, block, page, request->size) && page_record(page)->state != PAGE_VAST)
         give_emptied(block, page);
     else large_give(block, page);
     return moved;
@@ -202,16 +211,20 @@ static bool is_to_leave(uint32_t page, size_t size)
         && page_begin_offset(page_record(page)) != 0;
 }
 
-void *large_resize(void *block, uint32_t page, size_t size)
+void *large_resize(void *block, uint32_t page, const struct alloc_request *request)
 {
+    size_t size = request->size;
+    bool is_well_placed = is_aligned((uintptr_t)block, request->align);
+    bool may_move = may_lie_anywhere(request);
     void *moved;
 
-    if (large_is_too_long(size, 1)) return NULL;
-    if (!is_to_leave(page, size) && resize_here(page, size, true)) return large_begin(page);
-    moved = move_large(block, page, size);
-    if (likely(moved != NULL)) return moved;
+    if (large_is_too_long(size, request->align)) return NULL;
+    if (is_well_placed && !is_to_leave(page, size) && resize_here(page, size, may_move))
+        return large_begin(page);
+    moved = move_large(block, page, request);
+    if (likely(moved != NULL) || !is_well_placed) return moved;
     /* Two of them did not fit below a limit; what was given back meanwhile may let one grow. */
-    return large_bytes_for(page, size) < large_bytes(page) || resize_here(page, size, true)
+    return large_bytes_for(page, size) < large_bytes(page) || resize_here(page, size, may_move)
              ? large_begin(page)
              : NULL;
 }
