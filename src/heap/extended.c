@@ -213,28 +213,25 @@ static bool is_of_arena(const void *block, unsigned flags)
     return named != NULL && manual_arena_of_page(record) == arena_if_counts_large(named);
 }
 
-/* Large to large, with nothing asked for that would make another place better, and as long as
- * nallocx tells where it is not hardened. */
+/* Large to large of the same arena, and where it stays as long as nallocx tells where it is not
+ * hardened. */
 static bool may_stay_large(const void *block, size_t size, unsigned flags)
 {
-    size_t align = flags_align(flags);
-
-    return class_of_aligned(max_size(size, 1), align) == 0 && is_aligned((uintptr_t)block, align)
-        && is_large(block) && is_of_arena(block, flags)
+    return size > SMALL_BYTES_MAX && is_large(block) && is_of_arena(block, flags)
         && large_bytes_for(page_at(block), size) == large_bytes_of(size);
 }
 
-/* What moves within an arena that the flags name is asked for with them. */
-static void *resize_or_move(void *block, size_t old_bytes, size_t size, unsigned flags,
-                            const void *frame)
+/* Where it is, or in a place that is asked for with what the flags say: pages may move there. */
+static void *resize_or_move(void *block, size_t size, unsigned flags, const void *frame)
 {
+    struct alloc_request request = { .size = size,
+                                     .align = flags_align(flags),
+                                     .uncached = flags_cache(flags) == CACHE_NONE,
+                                     .frame = frame };
     void *resized;
 
-    if ((flags & FLAG_ARENA) != 0) {
-        if (resize_in_place(block, size, size, frame) == large_bytes_of(size)) return block;
-        return move_flagged(block, old_bytes, size, flags, frame);
-    }
-    resized = resize_large(block, size, flags_align(flags), frame); /* to another place, too */
+    if ((flags & FLAG_ARENA) != 0) request.arena = placed_arena(flags_arena(flags));
+    resized = resize_large(block, &request);
     return likely(resized != NULL) ? resized : refuse_memory();
 }
 
@@ -268,7 +265,7 @@ PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
     }
     if (unlikely(hardening.is_on) && resize_marked(block, size, (unsigned)flags)) return block;
     resized = may_stay_large(block, size, (unsigned)flags)
-                ? resize_or_move(block, old_bytes, size, (unsigned)flags, FRAME_HERE())
+                ? resize_or_move(block, size, (unsigned)flags, FRAME_HERE())
                 : move_flagged(block, old_bytes, size, (unsigned)flags, FRAME_HERE());
     if (unlikely(resized == NULL)) return NULL;
     if (((unsigned)flags & FLAG_ZERO) && size != 0)

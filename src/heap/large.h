@@ -67,10 +67,10 @@ INLINE size_t large_plain_bytes(uint32_t page)
 }
 /* Those that the block has after it was resized to that size where it is. */
 size_t large_bytes_for(uint32_t page, size_t size);
-/* Resizes in place or by moving; a smaller one that can do neither stays as long as it is. Its
- * address is a multiple of `align`, as the one that moved is. NULL: no memory, the block is as it
- * was. */
-void *large_resize(void *block, uint32_t page, size_t size, size_t align);
+/* Resizes in place or by moving to where the request says, which names no other arena than the
+ * block's; a smaller one that can do neither stays as long as it is. NULL: no memory, the block is as
+ * it was. */
+void *large_resize(void *block, uint32_t page, const struct alloc_request *request);
 /* To `most` bytes in place, or at least `least`; else the block stays as it is. Returns its bytes
  * then. */
 size_t large_resize_in_place(uint32_t page, size_t least, size_t most);

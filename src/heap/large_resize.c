@@ -129,6 +129,12 @@ static bool resize_here(uint32_t page, size_t size, bool may_move)
     return true;
 }
 
+/* The kernel moves a mapping of its own to where it likes. */
+static bool may_lie_anywhere(const struct alloc_request *request)
+{
+    return request->align <= page_bytes();
+}
+
 /* Where no moves are left, a block that grows by a little each time would be copied whole each
  * time. As a mapping of its own the kernel moves it from now on, and it leaves no piece behind. One
  * that grows by more is copied seldom, and has warm pages where it is freed and made again. Not
@@ -141,9 +147,10 @@ static bool grows_bit_by_bit(uint32_t page, size_t size)
         && class_map.mask != 0 && vast_count_now() < GROWN_VAST_MAX;
 }
 
-static bool is_to_become_vast(uint32_t page, size_t size, size_t align)
+static bool is_to_become_vast(uint32_t page, const struct alloc_request *request)
 {
-    return align <= page_bytes() && (vast_is_better(size, 1) || grows_bit_by_bit(page, size));
+    return may_lie_anywhere(request)
+        && (vast_is_better(request->size, 1) || grows_bit_by_bit(page, request->size));
 }
 
 /* A run that becomes vast takes its pages along, in one mapping. NULL: it cannot. */
@@ -168,19 +175,20 @@ static COLD void *move_to_vast(uint32_t page, size_t size)
 /* Pages move rather than bytes when there are enough of them, both blocks begin with theirs, and
  * neither place is an arena's; those of a vast one always then, each of the mappings that it has
  * become. What was to spare comes along. Bytes that are copied stay behind, too, and are filled as
- * those of a freed block. True: pages moved, and what they left reads as zero. */
+ * those of a freed block, as are those that had no room in a smaller one. True: all pages moved, and
+ * what they left reads as zero. */
 static bool move_contents(char *moved, void *block, uint32_t page, size_t size)
 {
-    size_t bytes = large_bytes(page);
+    size_t bytes = min_size(large_bytes(page), large_bytes(page_at(moved)));
     struct os_range from = { block, round_up(bytes, page_bytes()) }, to = { moved, from.bytes };
     bool is_vast = page_record(page)->state == PAGE_VAST;
     bool are_pages = is_page_start(block) && is_page_start(moved);
 
     if (unlikely(page_is_manual(page)) || unlikely(page_is_manual(page_at(moved)))) {
-        copy_contents(moved, block, bytes, size);
+        copy_contents(moved, block, large_bytes(page), size);
     } else if (are_pages && (is_vast || large_may_move(bytes)) && os_move(from, to)) {
         if (unlikely(fill_is_wanted())) (void)fill_taken(moved + bytes, from.bytes - bytes);
-        return true;
+        if (likely(bytes == large_bytes(page))) return true;
     } else {
         __builtin_memcpy(moved, block, bytes);
     }
@@ -197,19 +205,20 @@ static void give_emptied(void *block, uint32_t page)
     run_return_clean(page);
 }
 
-/* Only to something larger, but for blocks that cannot be trimmed. The new place was filled when it
- * was leased; in a hardened process it is filled after it was cleared. */
-static void *move_large(void *block, uint32_t page, size_t size, size_t align)
+/* Only to something larger, but for blocks that cannot be trimmed, or are to be aligned. The new
+ * place was filled when it was leased; in a hardened process it is filled after it was cleared. */
+static void *move_large(void *block, uint32_t page, const struct alloc_request *request)
 {
-    struct alloc_request request = { .size = size, .align = align, .zero = hardening.is_on };
+    struct alloc_request place = *request;
     void *moved = NULL;
 
-    if (unlikely(is_to_become_vast(page, size, align))) moved = move_to_vast(page, size);
+    if (unlikely(is_to_become_vast(page, request))) moved = move_to_vast(page, request->size);
     if (moved != NULL) return moved;
-    moved = large_lease(&request);
+    place.zero = hardening.is_on;
+    moved = large_lease(&place);
     if (moved == NULL) return NULL;
-    if (unlikely(request.zero) && fill_is_wanted()) fill_gained(page_at(moved), large_bytes(page));
-    if (move_contents(moved, block, page, size) && page_record(page)->state != PAGE_VAST)
+    if (unlikely(place.zero) && fill_is_wanted()) fill_gained(page_at(moved), large_bytes(page));
+    if (move_contents(moved, block, page, request->size) && page_record(page)->state != PAGE_VAST)
         give_emptied(block, page);
     else large_give(block, page);
     return moved;
@@ -223,15 +232,18 @@ static bool is_to_leave(uint32_t page, size_t size)
         && page_begin_offset(page_record(page)) != 0;
 }
 
-void *large_resize(void *block, uint32_t page, size_t size, size_t align)
+void *large_resize(void *block, uint32_t page, const struct alloc_request *request)
 {
-    bool may_move = align <= page_bytes(); /* where the kernel likes */
+    size_t size = request->size;
+    bool is_well_placed = is_aligned((uintptr_t)block, request->align);
+    bool may_move = may_lie_anywhere(request);
     void *moved;
 
-    if (large_is_too_long(size, align)) return NULL;
-    if (!is_to_leave(page, size) && resize_here(page, size, may_move)) return large_begin(page);
-    moved = move_large(block, page, size, align);
-    if (likely(moved != NULL)) return moved;
+    if (large_is_too_long(size, request->align)) return NULL;
+    if (is_well_placed && !is_to_leave(page, size) && resize_here(page, size, may_move))
+        return large_begin(page);
+    moved = move_large(block, page, request);
+    if (likely(moved != NULL) || !is_well_placed) return moved;
     /* Two of them did not fit below a limit; what was given back meanwhile may let one grow. */
     return large_bytes_for(page, size) < large_bytes(page) || resize_here(page, size, may_move)
              ? large_begin(page)

@@ -112,6 +112,7 @@ static NOINLINE void *resize_by_kind(void *block, size_t size)
 {
     uint32_t page;
     enum pointer_kind kind = pointer_kind(block, &page);
+    struct alloc_request request;
     size_t old_bytes;
     void *resized;
 
@@ -123,7 +124,8 @@ static NOINLINE void *resize_by_kind(void *block, size_t size)
     if (kind != POINTER_LARGE && are_bytes_of_class(old_bytes))
         return resize_small(block, class_of_size(old_bytes), size);
     if (size <= SMALL_BYTES_MAX) return move_block(block, old_bytes, size);
-    resized = resize_large(block, size, 1, FRAME_HERE());
+    request = (struct alloc_request){ .size = size, .align = 1, .frame = FRAME_HERE() };
+    resized = resize_large(block, &request);
     FRAME_LASTS();
     return likely(resized != NULL) ? resized : refuse_memory();
 }

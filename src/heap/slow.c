@@ -467,14 +467,14 @@ void free_placed(void *block, struct cache *cache)
 
 /* ---- resizing ---- */
 
-/* A large block has another size now, by the same chance a sampled one as if it were new. Both were
- * held at once if it moved, and never in place. */
+/* A large block has another size or place now, by the same chance a sampled one as if it were new.
+ * Both were held at once if it moved, and never in place. */
 static void count_resized(void *block, size_t old_bytes, bool moved, const void *frame)
 {
     struct counting_front *counting = counting_of(thread_word());
     size_t bytes = large_bytes(page_at(block));
 
-    if (counting == NULL || old_bytes == bytes) return;
+    if (counting == NULL || (old_bytes == bytes && !moved)) return;
     if (moved) counting_add_taken(counting, bytes);
     counting_add_given(counting, old_bytes);
     if (!moved) counting_add_taken(counting, bytes);
@@ -482,16 +482,19 @@ static void count_resized(void *block, size_t old_bytes, bool moved, const void 
         sampled_begin(counting, block, frame);
 }
 
-void *resize_large(void *block, size_t size, size_t align, const void *frame)
+void *resize_large(void *block, const struct alloc_request *request)
 {
     uint32_t page = page_at(block), number = sampled_pause(page);
     size_t old_bytes = large_bytes(page);
     void *resized;
+    bool moved;
 
     if (unlikely(RELAXED_LOAD(sampling_polls))) profile_poll();
-    resized = large_resize(block, page, size, align);
-    sampled_go_on(block, number, resized != NULL && large_bytes(page_at(resized)) != old_bytes);
-    if (resized != NULL) count_resized(resized, old_bytes, resized != block, frame);
+    resized = large_resize(block, page, request);
+    moved = resized != NULL && resized != block;
+    sampled_go_on(block, number,
+                  moved || (resized != NULL && large_bytes(page_at(resized)) != old_bytes));
+    if (resized != NULL) count_resized(resized, old_bytes, moved, request->frame);
     return resized;
 }
 

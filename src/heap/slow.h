@@ -92,7 +92,7 @@ void free_home(unsigned class_index, void *block);
 void free_placed(void *block, struct cache *cache);
 
 /* A large block, sampled or not. As large_resize and large_resize_in_place (large.h). */
-void *resize_large(void *block, size_t size, size_t align, const void *frame);
+void *resize_large(void *block, const struct alloc_request *request);
 size_t resize_in_place(void *block, size_t least, size_t most, const void *frame);
 
 COLD void *refuse_memory(void); /* sets ENOMEM, returns NULL */

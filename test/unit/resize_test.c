@@ -276,8 +276,40 @@ static void pages_of_aligned_blocks_are_moved(void **state)
     }
 }
 
+/* Also where another place is wanted, longer or shorter; what stays behind is not taken for
+ * clean. */
+static void pages_move_to_where_an_alignment_wants_them(void **state)
+{
+    enum { BYTES = 2 * REMAP_BYTES_MIN };
+    static const size_t sizes[] = { BYTES / 2, BYTES, 2 * BYTES };
+
+    (void)state;
+    for (unsigned i = 0; i < ARRAY_COUNT(sizes); i++) {
+        const size_t align = 8 * BYTES, kept = min_size(sizes[i], BYTES);
+        const int flags = MALLOCX_ALIGN(align);
+        char *spacer = prairie_malloc(BYTES), *block = prairie_malloc(BYTES), *moved, *again;
+        uint64_t moved_bytes = fake_moved_bytes();
+
+        if (is_aligned((uintptr_t)block, align)) block = prairie_malloc(BYTES);
+        assert_false(is_aligned((uintptr_t)block, align));
+        memset(block, 3, BYTES);
+        moved = prairie_rallocx(block, sizes[i], flags);
+        assert_true(is_aligned((uintptr_t)moved, align));
+        assert_int_equal(fake_moved_bytes(), moved_bytes + kept);
+        assert_int_equal(prairie_usable_size(moved), prairie_nallocx(sizes[i], flags));
+        assert_true(all_bytes_are(moved, 3, kept));
+        again = prairie_calloc(1, BYTES);
+        assert_true(all_bytes_are(again, 0, BYTES));
+        prairie_check_all();
+        prairie_free(again);
+        prairie_free(moved);
+        prairie_free(spacer);
+    }
+}
+
 UNIT_MAIN(UNIT_TEST(plain_blocks), UNIT_TEST(some_blocks_are_sampled),
           UNIT_TEST(every_block_is_sampled), UNIT_TEST(threads_hold_nothing),
           UNIT_TEST(what_is_gained_is_junk), UNIT_TEST(what_is_gained_is_zero),
           UNIT_TEST(zeros_reach_to_the_usable_size), UNIT_TEST(the_last_blocks_are_filled_too),
-          UNIT_TEST(pages_of_aligned_blocks_are_moved))
+          UNIT_TEST(pages_of_aligned_blocks_are_moved),
+          UNIT_TEST(pages_move_to_where_an_alignment_wants_them))

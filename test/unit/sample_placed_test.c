@@ -277,6 +277,7 @@ static void a_block_that_moved_is_told_by_its_old_address(void **state)
     void *fence, *block, *moved;
 
     (void)state;
+    needs_addresses(4 * VAST_BYTES_MIN);
     sample_from_now(1);
     sampling_hooks[HOOK_GIVEN].given = note_given;
     block = sampled_block(VAST_BYTES_MIN);
@@ -290,6 +291,39 @@ static void a_block_that_moved_is_told_by_its_old_address(void **state)
     assert_ptr_equal(told_given, moved);
     assert_int_equal(estimate_now().live, 0);
     if (fence != MAP_FAILED) (void)munmap(fence, page_bytes());
+}
+
+/* One of the same size in another place is a new one, and both were taken and given. */
+static void a_block_that_moves_for_an_alignment_is_a_new_one(void **state)
+{
+    enum { SIZE = 100 * KiB, ALIGN = 1 * MiB };
+    const struct prairie_thread_totals *totals;
+    struct prairie_thread_totals before;
+    char *block[2], *moved;
+    unsigned i;
+    size_t bytes;
+
+    (void)state;
+    sample_from_now(1);
+    totals = prairie_thread_totals();
+    for (i = 0; i < 2; i++) block[i] = placed_sample(SIZE, 0);
+    i = is_aligned((uintptr_t)block[0], ALIGN);
+    assert_false(is_aligned((uintptr_t)block[i], ALIGN));
+    sampling_hooks[HOOK_GIVEN].given = note_given;
+    before = *totals;
+    moved = prairie_rallocx(block[i], SIZE, MALLOCX_ALIGN(ALIGN));
+    bytes = prairie_usable_size(moved);
+    assert_true(is_aligned((uintptr_t)moved, ALIGN));
+    assert_true(all_bytes_are(moved, 0xa5, bytes));
+    assert_ptr_equal(told_given, block[i]);
+    assert_int_equal(estimate_now().live, 2);
+    assert_int_equal(totals->allocated, before.allocated + bytes);
+    assert_int_equal(totals->deallocated, before.deallocated + bytes);
+    prairie_check_all();
+    prairie_free(moved);
+    prairie_free(block[1 - i]);
+    assert_int_equal(estimate_now().live, 0);
+    prairie_check_all();
 }
 
 /* ---- what they stand for ---- */
@@ -378,5 +412,6 @@ UNIT_MAIN(UNIT_TEST(they_stay_in_their_arena_and_every_free_finds_them),
           UNIT_TEST(placed_ones_keep_their_contents_when_resized), UNIT_TEST(a_reset_forgets_them),
           UNIT_TEST(a_refused_end_forgets_none),
           UNIT_TEST(a_block_that_moved_is_told_by_its_old_address),
+          UNIT_TEST(a_block_that_moves_for_an_alignment_is_a_new_one),
           UNIT_TEST(placed_blocks_are_estimated), UNIT_TEST(totals_of_placed_blocks_are_exact),
           UNIT_TEST(without_memory_placed_blocks_go_unsampled))

@@ -269,6 +269,13 @@ void unit_skip(const char *file, int line)
     _skip(file, line);
 }
 
+bool addresses_can_be_had(size_t bytes)
+{
+    void *range = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    return range != MAP_FAILED && munmap(range, bytes) == 0;
+}
+
 /* With codes of its own: whatever else ends the process has not come to the end of the test. */
 static void run_alone(const void *context)
 {

@@ -48,6 +48,14 @@ void unit_skip(const char *file, int line);
 #undef skip
 #define skip() unit_skip(__FILE__, __LINE__)
 
+/* Skips the test where the process cannot have so many bytes of addresses in one piece, as under an
+ * emulator: only what a test is about is a reason. */
+bool addresses_can_be_had(size_t bytes);
+#define needs_addresses(bytes)                    \
+    do {                                          \
+        if (!addresses_can_be_had(bytes)) skip(); \
+    } while (0)
+
 /* Runs `body` in a child, which must abort after writing one line that starts with `line_start`. */
 void expect_abort(void (*body)(void), const char *line_start);
 /* The line is "prairie: words: address". */

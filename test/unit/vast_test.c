@@ -11,6 +11,7 @@ static void a_vast_block_is_a_reservation_of_its_own(void **state)
     char *block;
 
     (void)state;
+    needs_addresses(8 * VAST);
     prairie_free(prairie_malloc(1));
     reserved = fake_reserved_bytes();
     block = prairie_malloc(VAST + 1);
@@ -39,6 +40,7 @@ static void a_smaller_one_is_a_run(void **state)
     char *block;
 
     (void)state;
+    needs_addresses(8 * VAST);
     prairie_free(prairie_malloc(1));
     block = prairie_malloc(VAST - page_bytes());
     assert_int_equal(page_record(page_at(block))->state, PAGE_LARGE);
@@ -62,6 +64,7 @@ static void they_are_counted(void **state)
     size_t active;
 
     (void)state;
+    needs_addresses(8 * VAST);
     prairie_free(prairie_malloc(1));
     assert_true(prairie_stats_read(&before));
     active = approximate_active();
@@ -85,6 +88,7 @@ static void they_change_their_size(void **state)
     char *block = prairie_malloc(VAST), *same;
 
     (void)state;
+    needs_addresses(8 * VAST);
     block[0] = 1;
     block[VAST - 1] = 2;
     block = prairie_realloc(block, 2 * VAST);
@@ -118,6 +122,7 @@ static void a_short_one_moves_to_a_staggered_place(void **state)
     unsigned staggered = 0;
 
     (void)state;
+    needs_addresses(8 * VAST);
     prairie_free(prairie_malloc(1));
     size = 4 * page_bytes();
     longer = 6 * page_bytes() - PAGE_STAGGERED;
@@ -137,6 +142,63 @@ static void a_short_one_moves_to_a_staggered_place(void **state)
     expect_none();
 }
 
+static void mark_ends(char *block, size_t bytes) { block[0] = 1, block[bytes - 1] = 2; }
+
+static void expect_marks(const char *block, size_t bytes)
+{
+    assert_int_equal(block[0], 1);
+    assert_int_equal(block[bytes - 1], 2);
+}
+
+/* It is of no arena, whichever automatic one a call names. */
+static void they_grow_as_mappings_whatever_arena_is_named(void **state)
+{
+    char *block = prairie_malloc(VAST);
+    uint32_t page = page_at(block);
+
+    (void)state;
+    needs_addresses(8 * VAST);
+    mark_ends(block, VAST);
+    block = prairie_rallocx(block, VAST + 5 * page_bytes(), MALLOCX_ARENA(0));
+    expect_vast(block, VAST + 5 * page_bytes());
+    assert_int_equal(page_at(block), page);
+    expect_marks(block, VAST);
+    prairie_free(block);
+    expect_none();
+}
+
+/* The kernel chooses no place by an alignment: pages move to one that is taken. */
+static void pages_move_to_where_an_alignment_wants_them(void **state)
+{
+    const size_t longer = VAST + 4 * page_bytes(), wide = 2 * VAST;
+    const int flags = MALLOCX_ALIGN(wide);
+    char *block = prairie_mallocx(VAST, flags);
+    uint64_t moved = fake_moved_bytes();
+
+    (void)state;
+    needs_addresses(8 * VAST);
+    mark_ends(block, VAST);
+    block = prairie_rallocx(block, longer, flags);
+    expect_vast(block, longer);
+    assert_true(is_aligned((uintptr_t)block, wide));
+    assert_int_equal(fake_moved_bytes(), moved + VAST);
+    expect_marks(block, VAST);
+    assert_ptr_equal(prairie_rallocx(block, VAST, flags), block);
+    prairie_free(block);
+
+    /* One that lies elsewhere, and becomes shorter. */
+    do block = prairie_malloc(longer);
+    while (is_aligned((uintptr_t)block, wide)); /* by chance */
+    mark_ends(block, VAST);
+    moved = fake_moved_bytes();
+    block = prairie_rallocx(block, VAST, flags | MALLOCX_ARENA(0));
+    expect_vast(block, VAST);
+    assert_true(is_aligned((uintptr_t)block, wide));
+    assert_int_equal(fake_moved_bytes(), moved + VAST);
+    expect_marks(block, VAST);
+    prairie_free(block);
+}
+
 static void a_run_becomes_vast_with_its_pages(void **state)
 {
     size_t bytes = REMAP_BYTES_MIN;
@@ -144,6 +206,7 @@ static void a_run_becomes_vast_with_its_pages(void **state)
     uint64_t moved = fake_moved_bytes();
 
     (void)state;
+    needs_addresses(8 * VAST);
     block[0] = 1;
     block[bytes - 1] = 2;
     block = prairie_realloc(block, VAST);
@@ -162,6 +225,7 @@ static void the_space_serves_what_the_kernel_will_not_map(void **state)
     char *block;
 
     (void)state;
+    needs_addresses(8 * VAST);
     prairie_free(prairie_malloc(1));
     if (VAST >= REGION_BYTES_FIRST) skip();
     fake_fail_kind(FAKE_RESERVE, true);
@@ -179,6 +243,7 @@ static void the_kernel_serves_what_has_no_numbers(void **state)
     uint32_t next;
 
     (void)state;
+    needs_addresses(8 * VAST);
     next = space.next_number;
     space.next_number = space.foreign_from - 200;
     space.region[0].bytes = (size_t)space.region[0].open_pages << space.page_shift;
@@ -193,6 +258,7 @@ static void the_kernel_serves_what_has_no_numbers(void **state)
 static void refused_calls_change_nothing(void **state)
 {
     (void)state;
+    needs_addresses(8 * VAST);
     prairie_free(prairie_malloc(1));
     for (unsigned n = 1; n < 8; n++) {
         char *block, *more;
@@ -224,6 +290,7 @@ static void a_run_that_became_vast_leaves_no_dirty_pages(void **state)
     char *again;
 
     (void)state;
+    needs_addresses(8 * VAST);
     memset(block, 1, REMAP_BYTES_MIN);
     block = prairie_realloc(block, VAST);
     expect_vast(block, VAST);
@@ -247,6 +314,7 @@ static void misuse_is_told(void **state)
     char *block = prairie_malloc(VAST);
 
     (void)state;
+    needs_addresses(8 * VAST);
     victim = block + 16;
     expect_abort(free_victim, "prairie: free of an interior pointer");
     victim = block + VAST / 2;
@@ -269,6 +337,7 @@ static void a_vast_block_is_no_part_of_what_slabs_have(void **state)
     void *block;
 
     (void)state;
+    needs_addresses(8 * VAST);
     prairie_free(prairie_malloc(1));
     pages = page_heap_slab_pages(page_heap);
     block = prairie_malloc(VAST);
@@ -284,6 +353,8 @@ UNIT_MAIN(UNIT_TEST(a_vast_block_is_no_part_of_what_slabs_have),
           UNIT_TEST(a_vast_block_is_a_reservation_of_its_own), UNIT_TEST(a_smaller_one_is_a_run),
           UNIT_TEST(they_are_counted), UNIT_TEST(they_change_their_size),
           UNIT_TEST(a_short_one_moves_to_a_staggered_place),
+          UNIT_TEST(they_grow_as_mappings_whatever_arena_is_named),
+          UNIT_TEST(pages_move_to_where_an_alignment_wants_them),
           UNIT_TEST(a_run_becomes_vast_with_its_pages),
           UNIT_TEST(the_space_serves_what_the_kernel_will_not_map),
           UNIT_TEST(the_kernel_serves_what_has_no_numbers), UNIT_TEST(refused_calls_change_nothing),
