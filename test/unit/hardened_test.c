@@ -580,6 +580,29 @@ static void a_large_block_is_resized_where_it_is(void **state)
     prairie_check_all();
 }
 
+/* More than is wiped where a block is freed goes back to the kernel, which touches no page. */
+static void what_a_block_loses_and_gains_is_not_touched(void **state)
+{
+    const size_t more = 2 * LARGE + WIPED_RUN_BYTES_MAX;
+    uint64_t purges;
+    char *bytes;
+
+    (void)state;
+    options_parse("dirty_decay_ms:-1", "test");
+    harden();
+    bytes = taken(more);
+    memset(bytes, 0x11, more);
+    purges = fake_calls(FAKE_PURGE);
+    assert_ptr_equal(prairie_realloc(bytes, LARGE), bytes);
+    assert_int_equal(fake_calls(FAKE_PURGE), purges + 1);
+    assert_ptr_equal(prairie_realloc(bytes, more), bytes);
+    assert_int_equal(fake_calls(FAKE_PURGE), purges + 2);
+    assert_true(all_bytes_are(bytes, 0x11, LARGE));
+    assert_true(all_bytes_are(bytes + LARGE, 0, more - LARGE));
+    prairie_free(bytes);
+    prairie_check_all();
+}
+
 /* Bytes 0x11, in a hardened process. */
 static char *large_block_with_room(void)
 {
@@ -740,8 +763,9 @@ UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
           UNIT_TEST(a_freed_block_is_empty_and_waits), UNIT_TEST(fresh_blocks_come_in_no_order),
           UNIT_TEST(freed_blocks_come_back_by_chance),
           UNIT_TEST(chance_draws_orders_and_leaves_groups_out), UNIT_TEST(few_wait_as_well),
-          UNIT_TEST(a_large_block_is_resized_where_it_is), UNIT_TEST(rallocx_resizes_where_it_is),
-          UNIT_TEST(xallocx_resizes_where_there_is_room),
+          UNIT_TEST(a_large_block_is_resized_where_it_is),
+          UNIT_TEST(what_a_block_loses_and_gains_is_not_touched),
+          UNIT_TEST(rallocx_resizes_where_it_is), UNIT_TEST(xallocx_resizes_where_there_is_room),
           UNIT_TEST(what_large_blocks_lose_is_given_back),
           UNIT_TEST(a_guard_that_stays_is_no_harm_to_a_resize),
           UNIT_TEST(what_is_written_after_free_is_told_by_those_who_come_next),
