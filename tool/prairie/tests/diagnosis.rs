@@ -123,6 +123,22 @@ fn a_text_without_an_interpreter_would_not() {
     }
 }
 
+#[test]
+fn what_is_no_program_would_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    let damaged = [b"\x7fELF\x02\x01".to_vec(), vec![0xff; 100]].concat();
+    for (contents, said) in [
+        (b"MZ\0\x01".to_vec(), "neither a program (ELF) nor a script"),
+        (damaged, "a damaged ELF file: its program headers are not as long as those are"),
+    ] {
+        make_program(&program, contents);
+        let Some(mut command) = doctor() else { return };
+        let would_not = contains(said).and(contains("prairie would NOT serve"));
+        command.arg("--").arg(&program).assert().code(1).stdout(would_not);
+    }
+}
+
 /// Whether a process that waits is served, and what is said of it; None where processes may not be read.
 fn verdict_of(program: &mut Command) -> Option<(bool, String)> {
     let mut doctor = doctor()?;
