@@ -96,9 +96,14 @@ fn main() -> ExitCode {
 fn parse() -> Result<Cli> {
     match Cli::try_parse() {
         Ok(cli) => Ok(cli),
+        // What was asked for, as help: data like any other.
+        Err(asked) if !asked.use_stderr() => {
+            terminal::was_shown(asked.print())?;
+            std::process::exit(0)
+        }
         Err(error) => {
             let _ = error.print();
-            std::process::exit(if error.use_stderr() { i32::from(TOOL_FAILED) } else { 0 })
+            std::process::exit(i32::from(TOOL_FAILED))
         }
     }
 }

@@ -142,6 +142,13 @@ fn exit_codes_hold_where_nobody_can_read_words() {
         ("doctor --pid 999999999", 125),
         ("completions bash >/dev/full", 125),
         ("completions bash | true", 0),
+        ("--help >/dev/full", 125),
+        ("run --help >/dev/full", 125),
+        ("--version | true", 0),
+        ("--version >&-", 125),
+        ("options >&-", 125),
+        ("man >&-", 125),
+        ("options -o /dev/null --force >&-", 0),
     ] {
         let command = format!("'{}' {words}", env!("CARGO_BIN_EXE_prairie"));
         let status = std::process::Command::new("sh")
