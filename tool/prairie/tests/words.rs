@@ -89,6 +89,8 @@ fn mistakes_in_a_suite() {
     insta::assert_snapshot!("suite-wrong-value", with_suite("wrong.toml", wrong));
     let broken = "[suite\nname = 's'\n";
     insta::assert_snapshot!("suite-broken", with_suite("broken.toml", broken));
+    let endless = said(&["compare", "--suite", "/dev/zero"]);
+    assert!(endless.contains("/dev/zero: it has more than 16777216 bytes"), "{endless}");
 }
 
 #[test]

@@ -13,7 +13,6 @@ mod json;
 mod pprof;
 mod profile;
 mod proto;
-mod regular;
 mod serve;
 mod sparse;
 mod stacks;
@@ -23,13 +22,13 @@ mod tree;
 mod words;
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::cli::{By, Prof};
 use crate::command_line::Words;
 use crate::live::text::printable;
 use crate::output;
+use crate::regular;
 use crate::terminal;
 use crate::trouble::{About, Result, Trouble};
 use crate::units;
@@ -102,7 +101,7 @@ pub fn finding(path: &Path) -> Result<Finding> {
 
 /// Reads a file of any of the formats.
 pub fn read(path: &Path) -> Result<Profile> {
-    let bytes = fs::read(path).about(path.display())?;
+    let bytes = regular::read_at_most(path, pprof::BYTES_MAX).about(path.display())?;
     parse(&bytes).map_err(|error| {
         let text = format!("{}: {error}", path.display());
         Trouble::new(text).hint("heap profiles of prairie, jemalloc (heap_v2) and pprof are read")
