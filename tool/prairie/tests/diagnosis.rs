@@ -124,6 +124,17 @@ fn a_text_without_an_interpreter_would_not() {
 }
 
 #[test]
+fn a_program_is_looked_at_from_a_folder_that_was_removed() {
+    let Some(library) = built_library() else { return };
+    let script = "cd \"$(mktemp -d)\" && rmdir \"$PWD\" && exec \"$@\"";
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_prairie"), "doctor", "--library"]);
+    let output = command.arg(&library).args(["--", "true"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("program\n"), "{output:?}");
+}
+
+#[test]
 fn what_is_no_program_would_not() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("program");

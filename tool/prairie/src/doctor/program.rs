@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSymbol};
 
@@ -12,7 +12,7 @@ use super::check::Check;
 use crate::elf::{self, Loader};
 use crate::places::Loadable;
 use crate::program;
-use crate::trouble::{About, Result};
+use crate::trouble::Result;
 use crate::witness;
 
 const ABOUT: &str = "program";
@@ -47,7 +47,8 @@ pub struct Looked {
 }
 
 pub fn look(name: &OsStr, library: Option<&Path>) -> Result<Looked> {
-    let folder = std::env::current_dir().about("the current folder")?;
+    // It was removed, or lies outside of what can be seen: only a relative path needs its name.
+    let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     let path = program::find(name, &folder)?;
     let mut checks = Vec::new();
     let image = program::image(&path)?;

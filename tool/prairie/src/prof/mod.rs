@@ -52,7 +52,7 @@ pub fn run(options: &Prof) -> Result<i32> {
     }
     let stacks = stacks(options, &profiles, &types);
     if stacks.rows.is_empty() {
-        return Err(nothing(&profiles[0], types[0]));
+        return Err(nothing(options, &profiles[0], types[0]));
     }
     let title = title(options, &profiles);
     let about = about(&profiles, &types, &stacks);
@@ -157,9 +157,11 @@ fn stacks(options: &Prof, profiles: &[Profile], types: &[usize]) -> Stacks {
 }
 
 /// Usual at the end of a program that gives all back; or no stack passes through the focus.
-fn nothing(profile: &Profile, of_type: usize) -> Trouble {
+fn nothing(options: &Prof, profile: &Profile, of_type: usize) -> Trouble {
     let name = &profile.types[of_type].name;
-    let trouble = Trouble::new(format!("no stack has any {name}"));
+    let focus = options.focus.as_ref();
+    let which = focus.map(|text| format!(" with '{text}' in a name")).unwrap_or_default();
+    let trouble = Trouble::new(format!("no stack{which} has any {name}"));
     match profile.type_called("alloc_space").filter(|known| *known != of_type) {
         Some(_) => trouble.hint("--value alloc_space shows what was ever taken"),
         None => trouble,
