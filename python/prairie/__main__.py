@@ -9,7 +9,10 @@ Options of run:
     --option KEY:VALUE   any option of prairie (MALLOC_CONF)
     --keep-pools         leave objects of up to 512 bytes to Python's own pools
 """
+import importlib.machinery
+import io
 import os
+import pkgutil
 import runpy
 import sys
 import types
@@ -90,21 +93,48 @@ def go_on(prefix, arguments):
         atexit.register(lambda: _heap.profile(f"{prefix}.{os.getpid()}.end.heap"))  # a forked one writes its own
     # With -P or -I the first place is not for the script's folder.
     is_safe = sys.flags.isolated or getattr(sys.flags, "safe_path", False)
+    # It stays the main module to the end: threads and exit handlers outlive its code, and pickle looks names up there.
+    main = sys.modules["__main__"] = types.ModuleType("__main__")
     if arguments[0] in ("-m", "-c") and len(arguments) > 1:
         kind, what, sys.argv = arguments[0], arguments[1], [arguments[0], *arguments[2:]]
         if not is_safe:
             sys.path[0] = ""
         if kind == "-m":
-            runpy.run_module(what, run_name="__main__", alter_sys=True)
+            run_module(what, True)
         else:
-            module = sys.modules["__main__"] = types.ModuleType("__main__")
-            exec(compile(what, "<string>", "exec"), module.__dict__)  # pylint: disable=exec-used
+            exec(compile(what, "<string>", "exec"), main.__dict__)  # pylint: disable=exec-used
         return 0
     sys.argv = arguments
+    if pkgutil.get_importer(arguments[0]) is not None:  # a folder, or an archive
+        if is_safe:
+            sys.path.insert(0, arguments[0])
+        else:
+            sys.path[0] = arguments[0]
+        run_module("__main__", False)
+        return 0
     if not is_safe:
-        sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))
-    runpy.run_path(arguments[0], run_name="__main__")
+        sys.path[0] = os.path.dirname(os.path.realpath(arguments[0]))
+    main.__file__ = os.path.abspath(arguments[0])
+    main.__loader__ = importlib.machinery.SourceFileLoader("__main__", main.__file__)
+    exec(code_of(main.__file__), main.__dict__)  # pylint: disable=exec-used
     return 0
+
+
+def run_module(name, is_named):
+    """As the interpreter does with -m, and with a folder or an archive."""
+    runpy._run_module_as_main(name, is_named)  # pylint: disable=protected-access
+
+
+def code_of(path):
+    try:
+        with io.open_code(path) as file:
+            code = pkgutil.read_code(file)  # of a file that was compiled
+        if code is not None:
+            return code
+        with io.open_code(path) as file:
+            return compile(file.read(), path, "exec")
+    except OSError as error:
+        sys.exit(f"{sys.executable}: can't open file {path!r}: [Errno {error.errno}] {error.strerror}")
 
 
 def main():

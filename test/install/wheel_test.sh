@@ -42,6 +42,19 @@ import pickle, sys
 assert sys.stdout.write_through and "own" in sys._xoptions
 class Kept: pass
 assert type(pickle.loads(pickle.dumps(Kept()))) is Kept'
+# The main module stays to the end, and processes that begin anew import it.
+mkdir folder && cp spawns.py folder/__main__.py
+for main in spawns.py "-m spawns"; do
+    # shellcheck disable=SC2086
+    venv/bin/python -m prairie run $main >out
+    [ "$(cat out)" = "kept spawned, after the end kept" ] || { cat out; exit 1; }
+done
+venv/bin/python -m prairie run folder x >out
+[ "$(cat out)" = "after the end kept" ] || { cat out; exit 1; }
+for missing in "no.py" "-m no"; do
+    # shellcheck disable=SC2086
+    if venv/bin/python -m prairie run $missing 2>err || grep -q Traceback err; then cat err; exit 1; fi
+done
 # With -I the folder of a script is not where modules are looked for, and with -c the current one is not.
 venv/bin/python -I -m prairie run -c 'import sys; assert "" not in sys.path and any(p.endswith(".zip") for p in sys.path), sys.path'
 venv/bin/python -m prairie run --profile "$scratch/heap" profiled.py

@@ -60,6 +60,8 @@ mod way {
     #[inline(always)]
     fn front() -> *mut *mut *mut u8 {
         let front;
+        // SAFETY: reads this thread's word, whose place the linker writes into a table of the program, and
+        // changes nothing. It holds an address from the thread's start on.
         unsafe {
             asm!(
                 "mov {front}, qword ptr [rip + prairie_front_v1@GOTTPOFF]",

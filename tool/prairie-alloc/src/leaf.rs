@@ -33,6 +33,7 @@ impl<T: Copy> Leaf<T> {
     pub(crate) fn get(&self) -> Result<T, Refused> {
         let mut value = MaybeUninit::<T>::uninit();
         let mut bytes = size_of::<T>();
+        // SAFETY: a name that ends with NUL, and a place for as many bytes as it says.
         let error = unsafe {
             prairie_sys::prairie_mallctl(
                 self.name.as_ptr(),
@@ -49,11 +50,14 @@ impl<T: Copy> Leaf<T> {
         if bytes != size_of::<T>() {
             return Err(Refused(EINVAL));
         }
+        // SAFETY: all of it was written, and `T` is the type of this leaf.
         Ok(unsafe { value.assume_init() })
     }
 
     pub(crate) fn set(&self, value: T) -> Result<(), Refused> {
         let mut value = value;
+        // SAFETY: a name that ends with NUL, and a value of as many bytes as it says. A pointer in it is
+        // valid for the call, as `T` is the type of this leaf.
         let error = unsafe {
             prairie_sys::prairie_mallctl(
                 self.name.as_ptr(),

@@ -9,9 +9,13 @@
 //! # drop(numbers);
 //! ```
 //!
-//! What a program may ask and set, without strings: [`stats`], [`limits`], [`reserve`], [`profile`], [`options`].
+//! What a program may ask and set, without strings: [`stats`], [`limits`] and [`reserve`].
+#![cfg_attr(
+    feature = "control",
+    doc = "With the feature `control`, which is a default one, also [`profile`] and [`mod@options`]."
+)]
 // SPDX-License-Identifier: MIT
-#![warn(missing_docs)]
+#![warn(missing_docs, clippy::undocumented_unsafe_blocks)]
 
 use core::alloc::{GlobalAlloc, Layout};
 
@@ -85,6 +89,8 @@ unsafe fn take_zeroed(layout: Layout) -> *mut u8 {
     sys::prairie_mallocx(layout.size(), ZERO | align_flag(layout)).cast()
 }
 
+// SAFETY: blocks are as large and aligned as the layout says and nobody else's until they are given back, and
+// no function unwinds: misuse ends the program.
 unsafe impl GlobalAlloc for Prairie {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -125,6 +131,7 @@ mod api2 {
     #[inline(always)]
     fn nothing(layout: Layout) -> NonNull<[u8]> {
         let address = core::ptr::null_mut::<u8>().wrapping_add(layout.align());
+        // SAFETY: an alignment is not 0.
         unsafe { NonNull::new_unchecked(slice_from_raw_parts_mut(address, 0)) }
     }
 
@@ -133,12 +140,14 @@ mod api2 {
         NonNull::new(slice_from_raw_parts_mut(block, layout.size())).ok_or(AllocError)
     }
 
+    // SAFETY: blocks stay where they are until they are given back, by any copy: all are the same.
     unsafe impl Allocator for Prairie {
         #[inline(always)]
         fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
             if layout.size() == 0 {
                 return Ok(nothing(layout));
             }
+            // SAFETY: the size is not 0.
             slice(unsafe { take(layout) }, layout)
         }
         #[inline]
@@ -146,6 +155,7 @@ mod api2 {
             if layout.size() == 0 {
                 return Ok(nothing(layout));
             }
+            // SAFETY: the size is not 0.
             slice(unsafe { take_zeroed(layout) }, layout)
         }
         #[inline(always)]
@@ -203,11 +213,13 @@ struct Readme;
 
 /// Gives free memory back to the kernel now. Returns bytes given back.
 pub fn purge() -> usize {
+    // SAFETY: it may be called at any time.
     unsafe { sys::prairie_purge() }
 }
 
 /// The version of the library, such as `0.1.0`.
 pub fn version() -> &'static str {
+    // SAFETY: a constant that ends with NUL.
     let text = unsafe { core::ffi::CStr::from_ptr(sys::prairie_version()) };
     text.to_str().unwrap_or("")
 }

@@ -19,6 +19,7 @@ use core::ffi::c_char;
 #[doc(hidden)]
 #[repr(transparent)]
 pub struct Text(pub *const c_char);
+// SAFETY: it is read only, and nobody but the library reads it.
 unsafe impl Sync for Text {}
 
 /// As the library reads it: of a literal what it means, so that texts lose their quotes and numbers their

@@ -32,11 +32,15 @@ pub struct Registration {
     listener: *mut Listener,
 }
 
+// SAFETY: the closure is `Send` and `Sync`, and the pointer is read only when this is dropped.
 unsafe impl Send for Registration {}
+// SAFETY: as above.
 unsafe impl Sync for Registration {}
 
 impl Drop for Registration {
     fn drop(&mut self) {
+        // SAFETY: the listener was made by `on_shortage` and is dropped here only. Outside of listeners nobody
+        // is in it any more when the first call returns.
         unsafe {
             prairie_sys::prairie_reserve_cb_unregister(tell, self.listener.cast());
             if RUNNING.get() == 0 {
@@ -47,6 +51,7 @@ impl Drop for Registration {
 }
 
 unsafe extern "C" fn tell(context: *mut c_void, condition: c_int, size: usize) {
+    // The context of a registration, whose closure is there while it is called.
     let listener = &*context.cast::<Listener>();
     let condition = match condition {
         0 => Condition::Low,
@@ -76,6 +81,7 @@ unsafe extern "C" fn tell(context: *mut c_void, condition: c_int, size: usize) {
 /// ```
 pub fn on_shortage(listener: impl Fn(Condition, usize) + Send + Sync + 'static) -> Registration {
     let listener: *mut Listener = Box::into_raw(Box::new(Box::new(listener)));
+    // SAFETY: the closure stays until the registration is dropped.
     let refused = unsafe { prairie_sys::prairie_reserve_cb_register(tell, listener.cast()) };
     if refused {
         std::alloc::handle_alloc_error(std::alloc::Layout::new::<Listener>());
@@ -85,11 +91,13 @@ pub fn on_shortage(listener: impl Fn(Condition, usize) + Send + Sync + 'static) 
 
 /// Bytes that the reserve holds now.
 pub fn held() -> usize {
+    // SAFETY: a number out, at any time.
     unsafe { prairie_sys::prairie_reserve_cur_get() }
 }
 
 /// Bytes that it is to hold.
 pub fn size() -> usize {
+    // SAFETY: a number out, at any time.
     unsafe { prairie_sys::prairie_reserve_min_get() }
 }
 
@@ -99,6 +107,7 @@ pub struct NotFilled;
 
 /// Sets what the reserve is to hold, and fills it.
 pub fn set_size(bytes: usize) -> Result<(), NotFilled> {
+    // SAFETY: any number may be asked for, at any time.
     if unsafe { prairie_sys::prairie_reserve_min_set(bytes) } {
         Err(NotFilled)
     } else {

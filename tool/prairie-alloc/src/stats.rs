@@ -12,6 +12,7 @@ pub type Stats = prairie_sys::prairie_stats;
 /// ```
 pub fn read() -> Stats {
     let mut stats = Stats { struct_bytes: core::mem::size_of::<Stats>(), ..Default::default() };
+    // SAFETY: it says how long it is, and no more is written.
     let known = unsafe { prairie_sys::prairie_stats_read(&mut stats) };
     assert!(known, "prairie-sys and prairie.h differ");
     stats
@@ -36,6 +37,7 @@ pub fn resident() -> usize {
 
 /// Prints all of it to the standard error.
 pub fn print() {
+    // SAFETY: it may be called at any time.
     unsafe { prairie_sys::prairie_stats_print() }
 }
 
@@ -53,6 +55,7 @@ pub fn metrics() -> Option<String> {
         whole.extend_from_slice(CStr::from_ptr(text).to_bytes());
     }
     let mut whole = Vec::new();
+    // SAFETY: `add` gets what it takes for a vector, which nobody else uses meanwhile.
     let done = unsafe {
         prairie_sys::prairie_stats_metrics(Some(add), core::ptr::addr_of_mut!(whole).cast())
     };
@@ -65,6 +68,7 @@ pub fn metrics() -> Option<String> {
 /// Bytes that this thread has taken and given back since it first asked; exact after every call. Asking makes each of
 /// the thread's calls a little slower from then on. `None`: no memory.
 pub fn of_this_thread() -> Option<(u64, u64)> {
+    // SAFETY: NULL, or a place that stays for as long as this thread does, and that nobody else writes.
     let totals = unsafe { prairie_sys::prairie_thread_totals().as_ref() }?;
     Some((totals.allocated, totals.deallocated))
 }

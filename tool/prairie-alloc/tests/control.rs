@@ -6,7 +6,7 @@ use prairie_alloc::reserve::{self, Condition};
 use prairie_alloc::{limits, options, profile, stats, Prairie};
 use std::ffi::{c_char, CStr};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[global_allocator]
 static ALLOCATOR: Prairie = Prairie;
@@ -16,11 +16,15 @@ prairie_alloc::options! {
     prof_prefix: "/tmp/prairie-control"
 }
 
-/// Limits and the reserve are the whole process's.
-static ALONE: Mutex<()> = Mutex::new(());
+/// Limits and the reserve are the whole process's: at a limit no other test finds memory.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 #[test]
 fn options_are_the_programs() {
+    let _alone = alone();
     assert_eq!(options::dirty_decay_ms(), 4321);
     options::set_dirty_decay_ms(4321).unwrap();
     assert!(options::set_dirty_decay_ms(-2).is_err());
@@ -48,6 +52,7 @@ fn text_of(name: &CStr) -> String {
 
 #[test]
 fn statistics_agree() {
+    let _alone = alone();
     let read = stats::read();
     assert!(read.allocated <= read.active && read.active <= stats::resident() + (1 << 20));
     assert!(stats::metrics().unwrap().contains("# EOF"));
@@ -63,6 +68,7 @@ fn statistics_agree() {
 
 #[test]
 fn profiles_are_written() {
+    let _alone = alone();
     assert!(profile::is_there() && profile::is_active());
     let held: Vec<_> = (0..1000).map(|size| vec![1u8; size * 10]).collect();
     let file = std::env::temp_dir().join(format!("prairie-alloc-{}.heap", std::process::id()));
@@ -78,6 +84,7 @@ fn profiles_are_written() {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_name_of_a_profile_need_not_be_text() {
+    let _alone = alone();
     use std::os::unix::ffi::OsStringExt;
     let name = format!("prairie-alloc-{}-", std::process::id()).into_bytes();
     let name = std::ffi::OsString::from_vec([name, vec![0xff]].concat());
@@ -103,7 +110,7 @@ fn grow_until_refused() {
 
 #[test]
 fn limits_refuse_and_the_reserve_tells() {
-    let _alone = ALONE.lock().unwrap();
+    let _alone = alone();
     let told = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
     let here = told.clone();
     let listening = reserve::on_shortage(move |condition, size| {
@@ -126,7 +133,7 @@ fn limits_refuse_and_the_reserve_tells() {
 
 #[test]
 fn the_reserve_is_resident() {
-    let _alone = ALONE.lock().unwrap();
+    let _alone = alone();
     let size = reserve::size();
     reserve::set_size(256 << 20).unwrap();
     assert!(stats::resident() >= 256 << 20);
@@ -155,7 +162,7 @@ fn a_listener_that_unregisters_itself_runs_to_its_end() {
     static OWN: Mutex<Option<reserve::Registration>> = Mutex::new(None);
     static CALLS: AtomicUsize = AtomicUsize::new(0);
     static GONE_WITHIN: AtomicUsize = AtomicUsize::new(0);
-    let _alone = ALONE.lock().unwrap();
+    let _alone = alone();
     let owned = Owned;
     let listening = reserve::on_shortage(move |_, _| {
         let owned = &owned;

@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use signal_hook::consts::{SIGHUP, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT};
 
+use crate::launcher::{Bystander, Launcher, TOLD_SIGNALS};
 use crate::measure::Watch;
 use crate::sys::{self, Pid};
 use crate::trouble::{About, INTERRUPTED, Result, Trouble};
@@ -46,35 +48,50 @@ impl Watch for Stop {
     }
 }
 
-/// Signals by which people end a program, or tell it something.
-const PASSED_ON: [i32; 4] = [SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
+/// How long a signal waits before it is passed on. Who sends it to several processes, one after the
+/// other, is done by then.
+const SENDING_TIME: Duration = Duration::from_millis(10);
 
-/// Signals that somebody sent to this tool alone are passed on to the program, which decides. Those of
-/// a terminal are so where `sys::outlive_terminal_signals` has been called.
+/// Signals that somebody sent to this tool alone are passed on to the program, which decides. Those that
+/// were sent to the whole process group, as a terminal does, or to all processes of a control group, the
+/// program has got itself: the kernel tells the two apart by nothing but who else has got them.
 /// The default passes on none.
 #[derive(Default)]
 pub struct PassOn {
     flags: Vec<(i32, Arc<AtomicBool>)>,
+    bystander: Option<Bystander>,
 }
 
 impl PassOn {
-    pub fn on_signals() -> Result<PassOn> {
+    pub fn on_signals(launcher: &Launcher) -> Result<PassOn> {
         let mut flags = Vec::new();
-        for signal in PASSED_ON {
+        // In the background of a shell the terminal's are ignored, and stay so.
+        let is_left = |signal: i32| [SIGINT, SIGQUIT].contains(&signal) && sys::is_ignored(signal);
+        for signal in TOLD_SIGNALS.into_iter().filter(|signal| !is_left(*signal)) {
             flags.push((signal, flag_of(&[signal])?));
         }
-        Ok(PassOn { flags })
+        let bystander = Bystander::new(launcher).about("the launcher")?;
+        Ok(PassOn { flags, bystander: Some(bystander) })
     }
 }
 
 impl Watch for PassOn {
     fn interrupted(&mut self, pid: Pid) -> bool {
-        for (signal, flag) in &self.flags {
-            if flag.swap(false, Ordering::Relaxed) {
+        let has_come = |(_, flag): &&(i32, Arc<AtomicBool>)| flag.swap(false, Ordering::Relaxed);
+        let come: Vec<_> = self.flags.iter().filter(has_come).collect();
+        if come.is_empty() {
+            return false;
+        }
+        std::thread::sleep(SENDING_TIME);
+        // One that has come twice meanwhile is one.
+        come.iter().for_each(|(_, flag)| flag.store(false, Ordering::Relaxed));
+        let got_by_all = self.bystander.as_mut().map_or(0, Bystander::has_got);
+        let is_in_group = sys::is_in_own_group(pid);
+        for (signal, _) in come {
+            if !is_in_group || got_by_all & (1 << signal) == 0 {
                 sys::send_signal(pid, *signal);
             }
         }
-        sys::sent_terminal_signals().for_each(|signal| sys::send_signal(pid, signal));
         false
     }
 }

@@ -4,14 +4,18 @@
 //! process's peak. Forked from here, a small program would seem to need what this tool needs; forked
 //! from a process of a few hundred kilobytes, its peak is its own. The launcher hands its children
 //! to this process (CLONE_PARENT), which therefore waits for them and reads their figures.
+//!
+//! Meanwhile it gets the signals that are sent to the whole process group, and tells of them: so the
+//! tool knows which of its own the program has got as well.
 // SPDX-License-Identifier: MIT
 
-use std::ffi::{CString, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::sys::{self, Pid};
 use crate::trouble::{NOT_EXECUTABLE, Result, Trouble};
@@ -42,6 +46,15 @@ pub struct Launcher {
 }
 
 const ANSWER_BYTES: usize = 16;
+/// Who asks for signals, not for a program to start. Commands are never empty.
+const SIGNALS_PLEASE: u64 = 0;
+const SIGNALS_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Signals by which people end a program, or tell it something.
+pub const TOLD_SIGNALS: [i32; 6] =
+    [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
+/// A name that nobody means who sends signals by names of programs, or by their arguments.
+const NAME: &CStr = c"launcher";
 
 impl Launcher {
     /// To be called first in main, while the process is small and has one thread.
@@ -85,6 +98,43 @@ impl Launcher {
     }
 }
 
+/// The launcher once no more programs are to be started: it has got what was sent to all processes of
+/// the group, or of the control group, and hardly anything else.
+pub struct Bystander {
+    /// None: it has not answered.
+    channel: Option<UnixStream>,
+}
+
+impl Bystander {
+    pub fn new(launcher: &Launcher) -> io::Result<Bystander> {
+        Ok(Bystander { channel: Some(launcher.channel.try_clone()?) })
+    }
+
+    /// Those of `TOLD_SIGNALS` that it has got since the last time: a bit for each, by its number.
+    /// None where it does not answer.
+    pub fn has_got(&mut self) -> u64 {
+        let answer = self.channel.as_ref().map(Bystander::ask);
+        match answer {
+            Some(Ok(signals)) => signals,
+            // A late answer would be taken for that of the next question.
+            Some(Err(_)) => {
+                self.channel = None;
+                0
+            }
+            None => 0,
+        }
+    }
+
+    fn ask(mut channel: &UnixStream) -> io::Result<u64> {
+        let mut signals = [0; 8];
+        channel.set_read_timeout(Some(SIGNALS_PATIENCE))?;
+        channel.write_all(&SIGNALS_PLEASE.to_ne_bytes())?;
+        channel.read_exact(&mut signals)?;
+        channel.set_read_timeout(None)?;
+        Ok(u64::from_ne_bytes(signals))
+    }
+}
+
 /// The launcher ends when nobody can ask it any more, and leaves nothing behind.
 impl Drop for Launcher {
     fn drop(&mut self) {
@@ -117,24 +167,40 @@ fn encode(command: &Command) -> Vec<u8> {
 }
 
 /// The launcher's life: one request after the other, until the tool has closed its end.
-/// `of_children`: what programs do about the ends of their children, as whoever started the tool had it.
+/// `of_children`: what is done about the ends of children, as whoever started the tool had it.
 fn serve(mut channel: UnixStream, of_children: libc::sighandler_t) {
-    sys::outlive_terminal_signals();
+    // The program decides what a signal does: this process stays.
+    let inherited = Inherited { of_children, blocked: sys::block_signals(&TOLD_SIGNALS) };
+    // SAFETY: this copy of the tool does nothing but what stands here.
+    unsafe { sys::rename_process(NAME) };
     let mut size = [0; 8];
     while channel.read_exact(&mut size).is_ok() {
-        let mut request = vec![0; u64::from_ne_bytes(size) as usize];
-        if channel.read_exact(&mut request).is_err() {
-            return;
-        }
-        let answer = launch(&request, of_children);
-        if channel.write_all(&answer).is_err() {
+        let answered = match u64::from_ne_bytes(size) {
+            SIGNALS_PLEASE => channel.write_all(&signals_so_far().to_ne_bytes()),
+            bytes => {
+                let mut request = vec![0; bytes as usize];
+                let heard = channel.read_exact(&mut request);
+                heard.and_then(|()| channel.write_all(&launch(&request, &inherited)))
+            }
+        };
+        if answered.is_err() {
             return;
         }
     }
 }
 
-fn launch(request: &[u8], of_children: libc::sighandler_t) -> [u8; ANSWER_BYTES] {
-    let (pid, time, error) = match launch_or_fail(&Request::decode(request), of_children) {
+/// What a program has as whoever started the tool had it.
+struct Inherited {
+    of_children: libc::sighandler_t,
+    blocked: libc::sigset_t,
+}
+
+fn signals_so_far() -> u64 {
+    std::iter::from_fn(|| sys::take_signal(&TOLD_SIGNALS)).fold(0, |all, one| all | 1 << one)
+}
+
+fn launch(request: &[u8], inherited: &Inherited) -> [u8; ANSWER_BYTES] {
+    let (pid, time, error) = match launch_or_fail(&Request::decode(request), inherited) {
         Ok((pid, time, error)) => (pid, time, error),
         Err(error) => (0, 0, error.raw_os_error().unwrap_or(libc::EIO)),
     };
@@ -169,10 +235,7 @@ impl Request {
 }
 
 /// The new process, its starting time, and the error number if it could not become the program.
-fn launch_or_fail(
-    request: &Request,
-    of_children: libc::sighandler_t,
-) -> io::Result<(Pid, u64, i32)> {
+fn launch_or_fail(request: &Request, inherited: &Inherited) -> io::Result<(Pid, u64, i32)> {
     let pointers = |strings: &[CString]| {
         strings.iter().map(|string| string.as_ptr()).chain([std::ptr::null()]).collect::<Vec<_>>()
     };
@@ -188,7 +251,8 @@ fn launch_or_fail(
     }
     if pid == 0 {
         unsafe {
-            libc::signal(libc::SIGCHLD, of_children);
+            libc::signal(libc::SIGCHLD, inherited.of_children);
+            libc::sigprocmask(libc::SIG_SETMASK, &inherited.blocked, std::ptr::null_mut());
             become_program(request, &arguments, &environment, writer.as_raw_fd())
         }
     }
@@ -244,9 +308,12 @@ unsafe fn become_program(
     }
 }
 
-/// An empty path leaves the stream as it is. Standard input is read, the others are written.
+/// An empty path leaves the stream as who started the tool had it. Standard input is read, the others are written.
 unsafe fn redirect(fd: i32, path: &CString) -> bool {
     if path.is_empty() {
+        if sys::was_closed(fd) {
+            unsafe { libc::close(fd) };
+        }
         return true;
     }
     let flags =

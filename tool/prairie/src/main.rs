@@ -2,7 +2,8 @@
 //!
 //! From the bottom up:
 //!
-//! - the system: `sys` and `launcher` (calls that the standard library lacks), `proc`, `elf`, `program`
+//! - the system: `sys` and `launcher` (calls that the standard library lacks), `proc`, `elf`, `program`,
+//!   `regular` (files that others have named)
 //! - one run: `tree` (its processes), `witness` (who serves them), `measure` (time and memory)
 //! - what to compare: `places`, `embedded`, `owner`, `allocator`; `suite`, `substitute`, `plan`, `order`
 //! - the rounds: `bench`, `record` (raw data), `judge` (right or wrong), `callgrind`, `progress`
@@ -49,6 +50,7 @@ mod program;
 mod progress;
 mod record;
 mod refusal;
+mod regular;
 mod report;
 mod run;
 mod stats;
@@ -96,9 +98,14 @@ fn main() -> ExitCode {
 fn parse() -> Result<Cli> {
     match Cli::try_parse() {
         Ok(cli) => Ok(cli),
+        // What was asked for, as help: data like any other.
+        Err(asked) if !asked.use_stderr() => {
+            terminal::was_shown(asked.print())?;
+            std::process::exit(0)
+        }
         Err(error) => {
             let _ = error.print();
-            std::process::exit(if error.use_stderr() { i32::from(TOOL_FAILED) } else { 0 })
+            std::process::exit(i32::from(TOOL_FAILED))
         }
     }
 }

@@ -152,10 +152,7 @@ pub fn create_file_of(option: &str, path: &Path, force: bool) -> Result<File> {
 /// Standard output. Whoever reads it may have seen enough: a closed pipe is no failure.
 pub fn write_out(bytes: &[u8]) -> Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        done => done.about("standard output"),
-    }
+    terminal::was_shown(out.write_all(bytes).and_then(|()| out.flush()))
 }
 
 /// To the file if one is named, else to standard output.

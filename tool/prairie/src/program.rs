@@ -76,8 +76,8 @@ pub fn require_preloadable(path: &Path, library: &Path) -> Result<()> {
         // Only musl's loader says nothing of versions, and ends the program where a name is missing.
         Loader::Named(loader) if loader.contains("ld-musl") => {
             let said = list(&loader, &path, &Loadable::new(library)?).about(&loader)?;
-            let said = String::from_utf8_lossy(&said.stderr).into_owned();
-            match said.lines().next() {
+            let said = said.map_or_else(Vec::new, |output| output.stderr);
+            match String::from_utf8_lossy(&said).lines().next() {
                 Some(refusal) if is_refusal_of_musl(refusal) => {
                     let text = format!("{shown} is made for musl, whose loader says: {refusal}");
                     Err(Trouble::new(text).hint("use a library that needs nothing but a C library"))
@@ -89,11 +89,16 @@ pub fn require_preloadable(path: &Path, library: &Path) -> Result<()> {
     }
 }
 
-/// What a loader says it would load; nothing of the program runs.
-pub fn list(loader: &str, path: &Path, library: &Loadable) -> io::Result<Output> {
+/// What a loader says it would load; nothing of the program runs. None: the program names a file that is
+/// not root's alone, which could do anything.
+pub fn list(loader: &str, path: &Path, library: &Loadable) -> io::Result<Option<Output>> {
+    let is_of_root = |about: fs::Metadata| about.uid() == 0 && about.mode() & 0o022 == 0;
+    if !Path::new(loader).is_absolute() || !fs::metadata(loader).is_ok_and(is_of_root) {
+        return Ok(None);
+    }
     let mut command = Command::new(loader);
     command.arg("--list").arg(path).env("LD_PRELOAD", &library.path).env_remove("LD_DEBUG");
-    command.stdin(Stdio::null()).output()
+    command.stdin(Stdio::null()).output().map(Some)
 }
 
 pub fn is_refusal_of_musl(line: &str) -> bool {
@@ -231,6 +236,20 @@ mod tests {
         fs::write(path("lib.c"), "void have(void) { }").unwrap();
         assert!(made("cc", "lib.c", "lib.so", &["-shared", "-fPIC"]));
         assert!(require_preloadable(&path("main"), &path("lib.so")).is_ok());
+    }
+
+    #[test]
+    fn a_loader_that_others_may_write_is_not_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let loader = folder.path().join("ld-musl.so");
+        fs::write(&loader, format!("#!/bin/sh\n: > {}/run\n", folder.path().display())).unwrap();
+        let library = Loadable::new(Path::new("/no.so")).unwrap();
+        for mode in [0o777, 0o775, 0o757] {
+            fs::set_permissions(&loader, fs::Permissions::from_mode(mode)).unwrap();
+            let said = list(loader.to_str().unwrap(), Path::new("/bin/true"), &library).unwrap();
+            assert!(said.is_none() && !folder.path().join("run").exists());
+        }
+        assert!(list("ld.so", Path::new("/bin/true"), &library).unwrap().is_none());
     }
 
     #[test]

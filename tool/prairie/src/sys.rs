@@ -4,7 +4,7 @@
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
 pub type Pid = libc::pid_t;
@@ -192,16 +192,7 @@ pub struct Undisturbed {
 
 impl Undisturbed {
     pub fn begin() -> Undisturbed {
-        // SAFETY: both sets are valid places; an empty one is made before signals are added.
-        unsafe {
-            let (mut ending, mut before) = (std::mem::zeroed(), std::mem::zeroed());
-            libc::sigemptyset(&mut ending);
-            for signal in ENDING_SIGNALS {
-                libc::sigaddset(&mut ending, signal);
-            }
-            libc::pthread_sigmask(libc::SIG_BLOCK, &ending, &mut before);
-            Undisturbed { before }
-        }
+        Undisturbed { before: block_signals(&ENDING_SIGNALS) }
     }
 }
 
@@ -260,28 +251,28 @@ pub fn own_pid() -> Pid {
     std::process::id() as Pid
 }
 
-/// Terminal signals that a process has sent to this one: a bit for each, by its number.
-static SENT: AtomicU32 = AtomicU32::new(0);
-
-const TERMINAL_SIGNALS: [i32; 2] = [libc::SIGINT, libc::SIGQUIT];
-
-/// What the terminal sends is the kernel's, and the program has got it too. Unlike ignoring a signal,
-/// children do not inherit this.
-extern "C" fn note(signal: i32, about: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // SAFETY: the kernel passes a valid one to a handler with SA_SIGINFO.
-    let is_of_a_process = unsafe { (*about).si_code } <= 0;
-    SENT.fetch_or(u32::from(is_of_a_process) << signal, Ordering::Relaxed);
-}
-
 /// What broken pipes did before the standard library had them ignored, which it does before main.
 static PIPES_WERE_IGNORED: AtomicBool = AtomicBool::new(false);
+/// Standard streams that were closed before it opened something else in their places: a bit for each.
+static CLOSED_STREAMS: AtomicU8 = AtomicU8::new(0);
 
 #[used]
 #[unsafe(link_section = ".init_array")]
-static NOTE_PIPES: extern "C" fn() = note_pipes;
+static NOTE_START: extern "C" fn() = note_start;
 
-extern "C" fn note_pipes() {
+extern "C" fn note_start() {
     PIPES_WERE_IGNORED.store(is_ignored(libc::SIGPIPE), Ordering::Relaxed);
+    for stream in 0..=libc::STDERR_FILENO {
+        // SAFETY: numbers.
+        if unsafe { libc::fcntl(stream, libc::F_GETFD) } < 0 {
+            CLOSED_STREAMS.fetch_or(1 << stream, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Whether who started this tool had closed this one of the standard streams.
+pub fn was_closed(stream: RawFd) -> bool {
+    CLOSED_STREAMS.load(Ordering::Relaxed) & (1 << stream) != 0
 }
 
 /// As who started this tool had them, for what it starts.
@@ -298,28 +289,63 @@ pub fn is_ignored(signal: i32) -> bool {
     }
 }
 
-/// Terminal signals go to the whole foreground group: the program decides, this process stays.
-pub fn outlive_terminal_signals() {
-    for signal in TERMINAL_SIGNALS {
-        // A signal that was ignored at the start stays so.
-        if is_ignored(signal) {
-            continue;
-        }
-        // SAFETY: the handler sets bits only.
-        unsafe {
-            let mut new: libc::sigaction = std::mem::zeroed();
-            new.sa_sigaction = note as *const () as usize;
-            new.sa_flags = libc::SA_SIGINFO;
-            libc::sigaction(signal, &new, std::ptr::null_mut());
-        }
+/// Whether a process is in the process group of this one.
+pub fn is_in_own_group(pid: Pid) -> bool {
+    // SAFETY: numbers.
+    unsafe { libc::getpgid(pid) == libc::getpgrp() }
+}
+
+/// These signals, for calls that take a set.
+pub fn set_of(signals: &[i32]) -> libc::sigset_t {
+    // SAFETY: a valid place, in which an empty set is made before signals are added.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        signals.iter().for_each(|signal| assert_eq!(libc::sigaddset(&mut set, *signal), 0));
+        set
     }
 }
 
-/// Terminal signals that a process has sent to this one alone, as far as can be told, since the last
-/// time.
-pub fn sent_terminal_signals() -> impl Iterator<Item = i32> {
-    let sent = SENT.swap(0, Ordering::Relaxed);
-    TERMINAL_SIGNALS.into_iter().filter(move |signal| sent & (1 << signal) != 0)
+/// This thread gets them no longer: they wait until they are taken. Returns what it blocked before.
+pub fn block_signals(signals: &[i32]) -> libc::sigset_t {
+    // SAFETY: both sets are valid places.
+    unsafe {
+        let mut before = std::mem::zeroed();
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set_of(signals), &mut before);
+        before
+    }
+}
+
+/// One of these signals, which are blocked, if it waits; it does not wait afterwards.
+pub fn take_signal(signals: &[i32]) -> Option<i32> {
+    let no_time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a valid set, a valid time, and no place for more about the signal.
+    let taken = unsafe { libc::sigtimedwait(&set_of(signals), std::ptr::null_mut(), &no_time) };
+    (taken > 0).then_some(taken)
+}
+
+/// Lists of processes call this one so from now on, without its arguments, as far as they have room.
+///
+/// # Safety
+/// Nobody reads this program's arguments any more.
+pub unsafe fn rename_process(name: &CStr) {
+    // SAFETY: a string that ends with zero.
+    unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
+    let about = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // Behind the name, which may contain anything, come the third field and those that follow.
+    let behind_name = about.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let mut fields = behind_name.split_ascii_whitespace().map(str::parse::<usize>).skip(48 - 3);
+    let (Some(Ok(start)), Some(Ok(limit))) = (fields.next(), fields.next()) else { return };
+    let room = limit.saturating_sub(start);
+    if start == 0 || room <= name.count_bytes() {
+        return;
+    }
+    // SAFETY: there the kernel put the arguments, which nobody reads any more.
+    let arguments = unsafe {
+        std::slice::from_raw_parts_mut(std::ptr::with_exposed_provenance_mut::<u8>(start), room)
+    };
+    arguments.fill(0);
+    arguments[..name.count_bytes()].copy_from_slice(name.to_bytes());
 }
 
 /// The file that answers calls of `name` in this process.
@@ -347,19 +373,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_signal_that_a_process_sent_is_noted() {
-        let restore = || {
-            // SAFETY: numbers only.
-            unsafe { TERMINAL_SIGNALS.map(|signal| libc::signal(signal, libc::SIG_DFL)) }
-        };
-        restore();
-        outlive_terminal_signals();
-        assert_eq!(sent_terminal_signals().count(), 0);
-        // SAFETY: a number; the handler of this thread runs before the call returns.
-        unsafe { libc::raise(libc::SIGQUIT) };
-        assert_eq!(sent_terminal_signals().collect::<Vec<_>>(), [libc::SIGQUIT]);
-        assert_eq!(sent_terminal_signals().count(), 0);
-        restore();
+    fn a_signal_that_is_blocked_waits_until_it_is_taken() {
+        let signals = [libc::SIGUSR1, libc::SIGURG];
+        let before = block_signals(&signals);
+        // SAFETY: numbers; the signal is for this thread, which blocks it.
+        unsafe { libc::raise(libc::SIGURG) };
+        assert_eq!(take_signal(&[libc::SIGUSR1]), None);
+        assert_eq!(take_signal(&signals), Some(libc::SIGURG));
+        assert_eq!(take_signal(&signals), None);
+        // SAFETY: the set that the kernel gave.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) };
     }
 
     #[test]

@@ -12,6 +12,7 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 
 use crate::cli::{Colour, Common};
+use crate::sys;
 use crate::trouble::{About, Result};
 
 /// Without a terminal.
@@ -60,7 +61,16 @@ pub fn tell(text: &str) {
 /// Data. Whoever reads it may have seen enough: a closed pipe is no failure.
 pub fn show(text: &str) -> Result<()> {
     let mut out = anstream::stdout().lock();
-    match out.write_all(in_letters(text).as_bytes()).and_then(|()| out.flush()) {
+    was_shown(out.write_all(in_letters(text).as_bytes()).and_then(|()| out.flush()))
+}
+
+/// As above, of data that somebody else has written.
+pub fn was_shown(done: io::Result<()>) -> Result<()> {
+    match done {
+        // The standard library has opened a place for it where nobody reads.
+        Ok(()) if sys::was_closed(libc::STDOUT_FILENO) => {
+            Err(io::Error::from_raw_os_error(libc::EBADF)).about("standard output")
+        }
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         done => done.about("standard output"),
     }

@@ -123,6 +123,33 @@ fn a_text_without_an_interpreter_would_not() {
     }
 }
 
+#[test]
+fn a_program_is_looked_at_from_a_folder_that_was_removed() {
+    let Some(library) = built_library() else { return };
+    let script = "cd \"$(mktemp -d)\" && rmdir \"$PWD\" && exec \"$@\"";
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_prairie"), "doctor", "--library"]);
+    let output = command.arg(&library).args(["--", "true"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("program\n"), "{output:?}");
+}
+
+#[test]
+fn what_is_no_program_would_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    let damaged = [b"\x7fELF\x02\x01".to_vec(), vec![0xff; 100]].concat();
+    for (contents, said) in [
+        (b"MZ\0\x01".to_vec(), "neither a program (ELF) nor a script"),
+        (damaged, "a damaged ELF file: its program headers are not as long as those are"),
+    ] {
+        make_program(&program, contents);
+        let Some(mut command) = doctor() else { return };
+        let would_not = contains(said).and(contains("prairie would NOT serve"));
+        command.arg("--").arg(&program).assert().code(1).stdout(would_not);
+    }
+}
+
 /// Whether a process that waits is served, and what is said of it; None where processes may not be read.
 fn verdict_of(program: &mut Command) -> Option<(bool, String)> {
     let mut doctor = doctor()?;

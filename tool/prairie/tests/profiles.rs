@@ -105,7 +105,8 @@ fn nothing_to_show_is_told() {
     let mut command = prairie();
     command.current_dir(folder.path()).args(["prof", "--focus", "nowhere", "1.heap"]);
     command.assert().code(125).stderr(
-        contains("no stack has any inuse_space").and(contains("--value alloc_space shows")),
+        contains("no stack with 'nowhere' in a name has any inuse_space")
+            .and(contains("--value alloc_space shows")),
     );
 }
 

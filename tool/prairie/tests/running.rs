@@ -4,12 +4,14 @@
 mod support;
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{self, Child, ChildStdout, Stdio};
+use std::time::Duration;
 
 use assert_cmd::Command;
 use predicates::prelude::PredicateBooleanExt;
@@ -53,6 +55,97 @@ fn signals_to_the_tool_alone_reach_the_program() {
     }
 }
 
+/// Counts SIGTERM and SIGINT until there is a line of input.
+const COUNTING: &str = "import os, signal, sys
+counts = {signal.SIGTERM: 0, signal.SIGINT: 0}
+def count(number, _):
+    counts[number] += 1
+for number in counts:
+    signal.signal(number, count)
+if sys.argv[1:] == ['alone']:
+    os.setpgid(0, 0)
+print(os.getpid(), flush=True)
+sys.stdin.readline()
+print(*counts.values())
+";
+
+/// The tool in a process group of its own, with a program that counts; what it says, and its process.
+fn counting(library: &Path, words: &[&str]) -> (Child, BufReader<ChildStdout>, i32) {
+    let words = [&["python3", "-c", COUNTING], words].concat();
+    let mut command = to_start(library, &words, libc::SIG_DFL);
+    let mut tool = command.process_group(0).stdin(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(tool.stdout.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    (tool, said, line.trim().parse().unwrap())
+}
+
+/// How often they came.
+fn counted(mut tool: Child, mut said: BufReader<ChildStdout>) -> String {
+    // What is to be passed on is passed on by then.
+    std::thread::sleep(Duration::from_millis(300));
+    tool.stdin.take().unwrap().write_all(b"\n").unwrap();
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert_eq!(tool.wait().unwrap().code(), Some(0));
+    line
+}
+
+fn send(to: i32, signal: i32) {
+    // SAFETY: two numbers; the process, or the leader of the group, has not been waited for.
+    assert_eq!(unsafe { libc::kill(to, signal) }, 0);
+}
+
+#[test]
+fn a_signal_to_the_whole_group_comes_once() {
+    let Some(library) = built_library() else { return };
+    let (tool, said, _) = counting(&library, &[]);
+    let group = -(tool.id() as i32);
+    for signal in [libc::SIGTERM, libc::SIGINT] {
+        send(group, signal);
+    }
+    assert_eq!(counted(tool, said), "1 1\n");
+}
+
+#[test]
+fn a_signal_to_a_group_that_the_program_has_left_is_passed_on() {
+    let Some(library) = built_library() else { return };
+    let (tool, said, _) = counting(&library, &["alone"]);
+    send(-(tool.id() as i32), libc::SIGTERM);
+    assert_eq!(counted(tool, said), "1 0\n");
+}
+
+/// As where a service is stopped: all processes of its control group, one after the other.
+#[test]
+fn a_signal_to_each_process_comes_once() {
+    let Some(library) = built_library() else { return };
+    let (tool, said, program) = counting(&library, &[]);
+    let pid = tool.id() as i32;
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    let all = children.split_whitespace().map(|child| child.parse::<i32>().unwrap());
+    let launcher = all.into_iter().find(|child| *child != program).unwrap();
+    for to in [pid, launcher, program] {
+        send(to, libc::SIGTERM);
+    }
+    // Who means the tool by its name or its arguments does not mean the launcher.
+    for (file, name) in [("comm", "launcher\n"), ("cmdline", "launcher\0")] {
+        let said = fs::read_to_string(format!("/proc/{launcher}/{file}")).unwrap();
+        assert!(said.starts_with(name) && !said.contains("prairie"), "{said}");
+    }
+    assert_eq!(counted(tool, said), "1 0\n");
+}
+
+#[test]
+fn a_signal_that_the_tool_has_got_alone_is_passed_on_after_one_to_all() {
+    let Some(library) = built_library() else { return };
+    let (tool, said, _) = counting(&library, &[]);
+    let pid = tool.id() as i32;
+    send(-pid, libc::SIGINT);
+    std::thread::sleep(Duration::from_millis(200));
+    send(pid, libc::SIGINT);
+    assert_eq!(counted(tool, said), "0 2\n");
+}
+
 /// Who starts the tool may ignore the ends of children, or broken pipes, as services have them; the program
 /// inherits that, as without the tool.
 #[test]
@@ -73,6 +166,10 @@ fn signals_that_were_ignored_are_so_in_the_program() {
 /// The tool with its terminal signals as in a foreground, and with this action for ends of children and
 /// broken pipes.
 fn started(library: &Path, words: &[&str], action: libc::sighandler_t) -> Child {
+    to_start(library, words, action).spawn().unwrap()
+}
+
+fn to_start(library: &Path, words: &[&str], action: libc::sighandler_t) -> process::Command {
     let mut command = support::tool();
     command.args(["run", "--quiet", "--library"]).arg(library).arg("--").args(words);
     command.current_dir("/").stdout(Stdio::piped());
@@ -89,7 +186,7 @@ fn started(library: &Path, words: &[&str], action: libc::sighandler_t) -> Child 
     };
     // SAFETY: it makes system calls only.
     unsafe { command.pre_exec(set_signals) };
-    command.spawn().unwrap()
+    command
 }
 
 #[test]
@@ -102,6 +199,23 @@ fn input_and_output_pass_through() {
         .success()
         .stdout("some input\n")
         .stderr("error\n");
+}
+
+#[test]
+fn streams_that_were_closed_are_so_in_the_program() {
+    let Some(library) = built_library() else { return };
+    let list = "ls /proc/self/fd >&3";
+    let script = format!(
+        "exec 3>&1; '{}' run -q --library {} -- sh -c '{list}' <&- >&- 2>&-",
+        env!("CARGO_BIN_EXE_prairie"),
+        library.display()
+    );
+    let output = process::Command::new("sh").args(["-c", &script]).output().unwrap();
+    let open = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && open.lines().any(|fd| fd == "3"), "{open}");
+    // The folder itself is open in the first place that is free.
+    let standard = open.lines().filter(|fd| ["0", "1", "2"].contains(fd)).count();
+    assert_eq!(standard, 2, "{open}");
 }
 
 #[test]

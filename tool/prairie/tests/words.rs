@@ -89,6 +89,8 @@ fn mistakes_in_a_suite() {
     insta::assert_snapshot!("suite-wrong-value", with_suite("wrong.toml", wrong));
     let broken = "[suite\nname = 's'\n";
     insta::assert_snapshot!("suite-broken", with_suite("broken.toml", broken));
+    let endless = said(&["compare", "--suite", "/dev/zero"]);
+    assert!(endless.contains("/dev/zero: it has more than 16777216 bytes"), "{endless}");
 }
 
 #[test]
@@ -142,6 +144,13 @@ fn exit_codes_hold_where_nobody_can_read_words() {
         ("doctor --pid 999999999", 125),
         ("completions bash >/dev/full", 125),
         ("completions bash | true", 0),
+        ("--help >/dev/full", 125),
+        ("run --help >/dev/full", 125),
+        ("--version | true", 0),
+        ("--version >&-", 125),
+        ("options >&-", 125),
+        ("man >&-", 125),
+        ("options -o /dev/null --force >&-", 0),
     ] {
         let command = format!("'{}' {words}", env!("CARGO_BIN_EXE_prairie"));
         let status = std::process::Command::new("sh")

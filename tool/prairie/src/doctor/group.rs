@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::check::Check;
+use crate::proc;
 use crate::sys::Pid;
 use crate::units;
 
@@ -17,8 +18,13 @@ pub struct Group {
 }
 
 /// None: there is no limit, or no group.
+///
+/// Threads may lie in groups of their own, and one of them tells of all: memory is counted for the process.
+/// In the second version groups of threads have no files about memory, and all lie below the group that
+/// has, which is found among those above. In the first, the kernel counts for the group of one thread: the
+/// first one, or where that has ended one of the others.
 pub fn look(pid: Option<Pid>) -> Option<Group> {
-    let place = pid.map_or("self".to_owned(), |pid| pid.to_string());
+    let place = pid.map_or("self".to_owned(), |pid| proc::living(pid).to_string());
     let text = fs::read_to_string(format!("/proc/{place}/cgroup")).ok()?;
     folders(&text).iter().find_map(|(folder, is_second)| limit(Path::new(TREE), folder, *is_second))
 }
@@ -104,6 +110,20 @@ mod tests {
         assert_eq!(found("max\n"), limit_of_outer);
         assert_eq!(found("2000\n"), limit_of_outer);
         assert_eq!(found("500\n"), Group { limit_bytes: 500, used_bytes: Some(7) });
+    }
+
+    /// A thread's group has `cgroup.threads` and files about processors, none about memory.
+    #[test]
+    fn a_group_of_threads_has_the_limit_of_the_process() {
+        let tree = tempfile::tempdir().unwrap();
+        let threads = tree.path().join("service/threads/of-one");
+        fs::create_dir_all(&threads).unwrap();
+        fs::write(threads.join("cpu.max"), "max 100000\n").unwrap();
+        let service = tree.path().join("service");
+        fs::write(service.join("memory.max"), "1000\n").unwrap();
+        fs::write(service.join("memory.current"), "7\n").unwrap();
+        let limit = super::limit(tree.path(), &threads, true).unwrap();
+        assert_eq!(limit, Group { limit_bytes: 1000, used_bytes: Some(7) });
     }
 
     #[test]

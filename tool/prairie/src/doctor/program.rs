@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: MIT
 
 use std::ffi::OsStr;
-use std::fs;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSymbol};
 
@@ -11,10 +12,12 @@ use super::check::Check;
 use crate::elf::{self, Loader};
 use crate::places::Loadable;
 use crate::program;
-use crate::trouble::{About, Result};
+use crate::trouble::Result;
 use crate::witness;
 
 const ABOUT: &str = "program";
+/// In which a text shows that it is none, if it is not.
+const HEAD_BYTES: u64 = 4096;
 /// The section of prairie's note, which stays in a program that was stripped.
 const NOTE: &str = ".note.prairie";
 
@@ -44,7 +47,8 @@ pub struct Looked {
 }
 
 pub fn look(name: &OsStr, library: Option<&Path>) -> Result<Looked> {
-    let folder = std::env::current_dir().about("the current folder")?;
+    // It was removed, or lies outside of what can be seen: only a relative path needs its name.
+    let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     let path = program::find(name, &folder)?;
     let mut checks = Vec::new();
     let image = program::image(&path)?;
@@ -78,14 +82,16 @@ fn without_version(file: &str) -> &str {
 
 /// What the names in the file tell.
 pub fn of_contents(path: &Path) -> Looked {
-    let bytes = fs::read(path);
-    let is_text = bytes.as_ref().is_ok_and(|bytes| !bytes.contains(&0));
-    let bytes = bytes.unwrap_or_default();
     let mut checks = Vec::new();
+    // What is no program may be of any length.
+    let mut head = Vec::new();
+    let is_read =
+        File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head)).is_ok();
+    let is_program = head.starts_with(b"\x7fELF");
+    let bytes = if is_program { fs::read(path).unwrap_or_default() } else { Vec::new() };
     let Ok(file) = object::File::parse(&*bytes) else {
-        if is_text {
-            let text = "a text without `#!` and an interpreter in its first line, which the kernel does not start";
-            checks.push(Check::bad(ABOUT, text).fix(format!("-- sh {}", path.display())));
+        if is_read && !is_program {
+            checks.push(of_no_program(path, !head.contains(&0)));
         }
         return Looked { checks, is_linked: false };
     };
@@ -130,6 +136,15 @@ pub fn of_contents(path: &Path) -> Looked {
     Looked { checks, is_linked }
 }
 
+fn of_no_program(path: &Path, is_text: bool) -> Check {
+    if is_text {
+        let text = "a text without `#!` and an interpreter in its first line, which the kernel does not start";
+        return Check::bad(ABOUT, text).fix(format!("-- sh {}", path.display()));
+    }
+    let text = "neither a program (ELF) nor a script, which the kernel does not start by itself";
+    Check::bad(ABOUT, text).fix(format!("-- INTERPRETER {}", path.display()))
+}
+
 fn file_mentions(file: &object::File, name: &str) -> bool {
     file.dynamic_symbols().chain(file.symbols()).any(|symbol| symbol.name() == Ok(name))
 }
@@ -139,7 +154,13 @@ fn of_loader(path: &Path, library: &Loadable) -> Vec<Check> {
     let loader = elf::read(path).ok().flatten().map(|elf| elf.loader);
     let Some(Loader::Named(loader)) = loader else { return Vec::new() };
     let output = match program::list(&loader, path, library) {
-        Ok(output) => output,
+        Ok(Some(output)) => output,
+        Ok(None) => {
+            let text = format!(
+                "its loader, {loader}, is not root's alone, and was not asked what it loads"
+            );
+            return vec![Check::note(ABOUT, text)];
+        }
         Err(error) => return vec![Check::bad(ABOUT, format!("{}: {error}", path.display()))],
     };
     let said = String::from_utf8_lossy(&output.stderr);

@@ -1,6 +1,8 @@
 //! All that is known of a process at one moment; it can be written as JSON and read again.
 // SPDX-License-Identifier: MIT
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
@@ -222,20 +224,20 @@ pub fn now_ms() -> u64 {
 /// Every process that is on prairie.
 #[derive(Default)]
 pub struct Host {
-    /// All others, too: they may become another program.
-    targets: Vec<Target>,
+    /// In order of their numbers; all others, too: they may become another program.
+    targets: BTreeMap<Pid, Target>,
 }
 
 impl Host {
     /// Samples of all of them; those of another name are passed by.
     pub fn samples(&mut self, name: Option<&str>) -> Vec<Sample> {
         let pids = process::all();
-        self.targets.retain(Target::is_there);
+        self.targets.retain(|_, target| target.is_there());
         for pid in pids.into_iter().filter(|pid| !process::is_own(*pid)) {
             self.meet(pid);
         }
-        self.targets.iter_mut().for_each(Target::refresh);
-        let on_prairie = self.targets.iter_mut().filter(|target| target.is_on_prairie());
+        self.targets.values_mut().for_each(Target::refresh);
+        let on_prairie = self.targets.values_mut().filter(|target| target.is_on_prairie());
         let samples = on_prairie.filter_map(|target| target.sample(0));
         let is_wanted =
             |sample: &Sample| name.is_none_or(|name| process::is_called(&sample.name, name));
@@ -243,10 +245,10 @@ impl Host {
     }
 
     fn meet(&mut self, pid: Pid) {
-        if self.targets.iter().all(|target| target.pid != pid)
+        if let Entry::Vacant(place) = self.targets.entry(pid)
             && let Ok(target) = Target::new(pid)
         {
-            self.targets.push(target);
+            place.insert(target);
         }
     }
 }
@@ -380,10 +382,9 @@ pub mod tests {
         target.started = Some(u64::MAX);
         target.allocator = PRAIRIE;
         assert!(target.sample(0).is_none());
-        let mut host = Host { targets: vec![target] };
+        let mut host = Host { targets: BTreeMap::from([(pid, target)]) };
         host.samples(None);
-        let met: Vec<_> = host.targets.iter().filter(|target| target.pid == pid).collect();
-        assert_eq!(met.iter().map(|met| met.started).collect::<Vec<_>>(), [proc::started(pid)]);
+        assert_eq!(host.targets[&pid].started, proc::started(pid));
     }
 
     #[test]

@@ -10,11 +10,12 @@ use object::{Object, ObjectSegment, ObjectSymbol};
 use super::handover::Handover;
 use super::inject::{self, Argument};
 use super::profile::Profile;
-use super::{regular, sparse};
+use super::sparse;
 use crate::live::sample::Target;
 use crate::live::text::printable;
 use crate::proc::{self, Mapped, Status};
 use crate::refusal;
+use crate::regular;
 use crate::sys::{Pid, Undisturbed};
 use crate::trouble::{About, Result, Trouble};
 
@@ -135,16 +136,18 @@ fn in_file(bytes: &[u8], path: &str, mappings: &[Mapped]) -> Option<u64> {
     let in_file = file.segments().find_map(|segment| {
         let (start, length) = segment.file_range();
         let within = linked.checked_sub(segment.address())?;
-        (within < length).then_some(start + within)
+        (within < length).then(|| start.checked_add(within)).flatten()
     })?;
-    let holds = |mapped: &&Mapped| {
-        mapped.path == path && (mapped.offset..mapped.offset + mapped.length()).contains(&in_file)
-    };
-    mappings.iter().find(holds).map(|mapped| mapped.start + in_file - mapped.offset)
+    let mut ours = mappings.iter().filter(|mapped| mapped.path == path);
+    ours.find_map(|mapped| {
+        let within = in_file.checked_sub(mapped.offset)?;
+        (within < mapped.length()).then(|| mapped.start + within)
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::io::Read;
     use std::process::{Command, Stdio};
 
@@ -170,6 +173,37 @@ mod tests {
         child.wait().unwrap();
         assert_eq!(said.to_string(), format!("process {pid} is stopped"));
         assert_eq!(said.hint_text().unwrap(), format!("let it go on: kill -CONT {pid}"));
+    }
+
+    /// The file is the process's, which may have put anything there.
+    #[test]
+    fn a_place_that_no_file_has_is_not_believed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let text = "void prairie_version(void) { } void prairie_mallctl(void) { }";
+        fs::write(path("lib.c"), text).unwrap();
+        let mut compiler = Command::new("cc");
+        compiler.args(["-shared", "-fPIC", "-o"]).args([path("lib.so"), path("lib.c")]);
+        if !compiler.status().is_ok_and(|ended| ended.success()) {
+            return eprintln!("skipped: no C compiler");
+        }
+        let mut bytes = fs::read(path("lib.so")).unwrap();
+        let mapped = |offset| Mapped {
+            start: 1 << 20,
+            limit: (1 << 20) + bytes.len() as u64,
+            is_readable: true,
+            is_code: true,
+            offset,
+            path: "/lib.so".into(),
+        };
+        let mappings = [mapped(u64::MAX), mapped(0)];
+        assert!(in_file(&bytes, "/lib.so", &mappings).is_some());
+        // The places in the file of all parts; 64 bits.
+        let count = usize::from(u16::from_le_bytes([bytes[56], bytes[57]]));
+        for entry in bytes[64..64 + 56 * count].chunks_exact_mut(56) {
+            entry[8..16].copy_from_slice(&(u64::MAX - 1).to_le_bytes());
+        }
+        assert_eq!(in_file(&bytes, "/lib.so", &mappings), None);
     }
 
     #[test]

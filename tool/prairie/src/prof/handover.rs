@@ -13,9 +13,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
 
-use super::{attach, pprof, regular};
+use super::{attach, pprof};
 use crate::proc;
 use crate::refusal;
+use crate::regular;
 use crate::sys::{OnBehalf, Pid};
 use crate::trouble::{Result, Trouble};
 

@@ -3,7 +3,8 @@
 //! The process's leading thread is stopped wherever it is, made to call the function on its own
 //! stack, below what it may use without asking, and put back as it was. The function returns to
 //! address 0, where nothing is: the fault tells that it is done, and nobody but us sees it. Other
-//! threads run on meanwhile.
+//! threads run on meanwhile. A processor that keeps a second stack, of return addresses only (shadow
+//! stacks of x86-64, guarded ones of Arm), faults at the return itself, which tells the same.
 //!
 //! If this tool ended before that, the kernel would let the thread go on, and the fault would end
 //! the process: signals that end the tool have to wait.
@@ -126,6 +127,7 @@ mod registers {
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod thread {
+    use std::cell::Cell;
     use std::ffi::c_void;
     use std::fs::OpenOptions;
     use std::os::unix::fs::FileExt;
@@ -143,6 +145,8 @@ mod thread {
     /// A set of signals, as the kernel has it: a bit for each, the first one for signal 1.
     type Mask = u64;
     const FAULT: Mask = 1 << (libc::SIGSEGV - 1);
+    /// Why there is a fault: a return to another address than that in the second stack.
+    const SEGV_CPERR: i32 = 10;
     /// Who waits in the kernel where nothing reaches it stops when it comes out of there.
     const PATIENCE: Duration = Duration::from_secs(5);
     const LOOK_EVERY: Duration = Duration::from_micros(500);
@@ -182,25 +186,27 @@ mod thread {
 
     struct Stopped {
         pid: Pid,
+        /// A signal that stops the process, which it gets when it is let go; 0: none.
+        held: Cell<i32>,
     }
 
     impl Drop for Stopped {
         fn drop(&mut self) {
-            let _ = request(libc::PTRACE_DETACH, self.pid, 0, 0);
+            let _ = request(libc::PTRACE_DETACH, self.pid, 0, self.held.get() as usize);
         }
     }
 
     impl Stopped {
         fn seize(pid: Pid) -> io::Result<Stopped> {
             request(libc::PTRACE_SEIZE, pid, 0, 0)?;
-            let stopped = Stopped { pid };
+            let stopped = Stopped { pid, held: Cell::new(0) };
             request(libc::PTRACE_INTERRUPT, pid, 0, 0)?;
             let limit = Instant::now() + PATIENCE;
             while Instant::now() < limit {
                 match stop_of(pid, libc::WNOHANG)? {
                     // Behind the signal stands the event: only the stop that was asked for has one.
                     Some(status) if status >> 16 == libc::PTRACE_EVENT_STOP => return Ok(stopped),
-                    Some(status) => go_on(pid, libc::WSTOPSIG(status))?,
+                    Some(status) => go_on(pid, stopped.passed(libc::WSTOPSIG(status)))?,
                     None => std::thread::sleep(LOOK_EVERY),
                 }
             }
@@ -238,11 +244,11 @@ mod thread {
             let mut registers = *before;
             enter(&mut registers, function, values, put)?;
             self.set_registers(&registers)?;
-            self.run_to_nowhere()
+            self.run_to_nowhere(stack(&registers))
         }
 
         /// Signals that come meanwhile take their way.
-        fn run_to_nowhere(&self) -> io::Result<u64> {
+        fn run_to_nowhere(&self, stack_at_entry: u64) -> io::Result<u64> {
             let mut signal = 0;
             loop {
                 go_on(self.pid, signal)?;
@@ -252,12 +258,41 @@ mod thread {
                     signal = 0;
                 } else if signal == libc::SIGSEGV {
                     let registers = self.registers()?;
-                    if place(&registers) == NOWHERE {
+                    let is_at_return = || stack(&registers) == stack_at_entry;
+                    if place(&registers) == NOWHERE
+                        || (is_at_return() && self.why_signal()? == SEGV_CPERR)
+                    {
                         return Ok(result(&registers));
                     }
                     return Err(io::Error::other("the function failed in there"));
+                } else {
+                    signal = self.passed(signal);
                 }
             }
+        }
+
+        /// The signal that the thread gets now in place of this one. Those that stop the process come later:
+        /// a thread that stopped then may hold a lock of the heap, for which ours would wait.
+        fn passed(&self, signal: i32) -> i32 {
+            match signal {
+                libc::SIGSTOP | libc::SIGTSTP => {
+                    self.held.set(signal);
+                    0
+                }
+                libc::SIGCONT => {
+                    self.held.set(0);
+                    signal
+                }
+                _ => signal,
+            }
+        }
+
+        /// The code of the signal at which the thread has stopped.
+        fn why_signal(&self) -> io::Result<i32> {
+            // SAFETY: a struct of numbers may be all zero; the kernel fills it.
+            let mut about: libc::siginfo_t = unsafe { std::mem::zeroed() };
+            request(libc::PTRACE_GETSIGINFO, self.pid, 0, (&raw mut about) as usize)?;
+            Ok(about.si_code)
         }
 
         /// The signals that the thread blocks. One that waits in a system call with another mask for
@@ -328,8 +363,8 @@ mod thread {
     }
 
     fn request(what: libc::c_uint, pid: Pid, address: usize, data: usize) -> io::Result<()> {
-        // SAFETY: data is a number, or points to what the caller has for these requests: an iovec, or a
-        // set of signals, whose size is the address.
+        // SAFETY: data is a number, or points to what the caller has for these requests: an iovec, what is
+        // known of a signal, or a set of signals, whose size is the address.
         let done =
             unsafe { libc::ptrace(what, pid, ptr::without_provenance::<c_void>(address), data) };
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
@@ -387,9 +422,10 @@ mod thread {
 mod tests {
     use super::*;
     use std::fs;
+    use std::io::{BufRead, BufReader};
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
-    use std::process::Command;
+    use std::process::{Child, Command, Stdio};
     use std::time::Duration;
 
     use crate::proc::Status;
@@ -423,6 +459,103 @@ mod tests {
         parent.wait().unwrap();
         if told.kind() != io::ErrorKind::PermissionDenied {
             assert!(told.to_string().starts_with("it does not stop"), "{told}");
+        }
+    }
+
+    /// What is called stops the process, and waits for another thread; or it returns as with a second
+    /// stack. Prints where both are.
+    const CALLED: &str = r#"
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+siginfo_t about = { .si_signo = SIGSEGV, .si_code = 10 };
+int pid;
+static volatile int beats;
+static int stops(void) {
+    kill(pid, SIGSTOP);
+    for (int limit = beats + 3; beats < limit;) usleep(1000);
+    return 7;
+}
+int returns(void);
+__asm__("returns: mov pid(%rip), %edi; mov %edi, %esi; mov $11, %edx; lea about(%rip), %r10;"
+        "mov $297, %eax; syscall; ud2");
+static void *beat(void *none) {
+    for (;;) { beats++; usleep(1000); }
+    return none;
+}
+int main(void) {
+    pthread_t thread;
+    pid = getpid();
+    pthread_create(&thread, NULL, beat, NULL);
+    printf("%lu %lu\n", (unsigned long)stops, (unsigned long)returns);
+    fflush(stdout);
+    for (;;) pause();
+}
+"#;
+
+    /// A process of that program, and the two places.
+    fn called() -> Option<(Child, u64, u64)> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("called.c"), CALLED).unwrap();
+        let mut compiler = Command::new("cc");
+        compiler.args(["-pthread", "-o"]).args([path("called"), path("called.c")]);
+        if !compiler.status().is_ok_and(|ended| ended.success()) {
+            eprintln!("skipped: no C compiler");
+            return None;
+        }
+        let mut child = Command::new(path("called")).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let (stops, returns) = line.trim().split_once(' ').unwrap();
+        Some((child, stops.parse().unwrap(), returns.parse().unwrap()))
+    }
+
+    fn is_no(answer: &io::Result<u64>) -> bool {
+        answer.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+    }
+
+    #[test]
+    fn a_signal_that_stops_the_process_comes_after_the_call() {
+        let Some((mut child, stops, _)) = called() else { return };
+        let pid = child.id() as Pid;
+        let answer = std::thread::scope(|scope| {
+            let calling = scope.spawn(|| call(&Undisturbed::begin(), pid, stops, &[]));
+            let mut tries = 0..1000;
+            while !calling.is_finished() && tries.next().is_some() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            if tries.next().is_none() {
+                child.kill().unwrap();
+            }
+            calling.join().unwrap()
+        });
+        let mut tries = 0..1000;
+        let is_stopped = || Status::of(pid).is_some_and(|status| status.is_of_stopped());
+        while !is_no(&answer) && !is_stopped() && tries.next().is_some() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let is_stopped = is_stopped();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if !is_no(&answer) {
+            assert_eq!(answer.unwrap(), 7);
+            assert!(is_stopped);
+        }
+    }
+
+    #[test]
+    fn a_return_that_a_second_stack_refuses_is_the_end_of_the_call() {
+        let Some((mut child, _, returns)) = called() else { return };
+        let pid = child.id() as Pid;
+        let answer = call(&Undisturbed::begin(), pid, returns, &[]);
+        let ended = child.try_wait().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if !is_no(&answer) {
+            // What the system call there returned.
+            assert_eq!((answer.unwrap(), ended), (0, None));
         }
     }
 

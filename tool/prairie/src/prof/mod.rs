@@ -13,7 +13,6 @@ mod json;
 mod pprof;
 mod profile;
 mod proto;
-mod regular;
 mod serve;
 mod sparse;
 mod stacks;
@@ -23,13 +22,13 @@ mod tree;
 mod words;
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::cli::{By, Prof};
 use crate::command_line::Words;
 use crate::live::text::printable;
 use crate::output;
+use crate::regular;
 use crate::terminal;
 use crate::trouble::{About, Result, Trouble};
 use crate::units;
@@ -53,7 +52,7 @@ pub fn run(options: &Prof) -> Result<i32> {
     }
     let stacks = stacks(options, &profiles, &types);
     if stacks.rows.is_empty() {
-        return Err(nothing(&profiles[0], types[0]));
+        return Err(nothing(options, &profiles[0], types[0]));
     }
     let title = title(options, &profiles);
     let about = about(&profiles, &types, &stacks);
@@ -102,7 +101,7 @@ pub fn finding(path: &Path) -> Result<Finding> {
 
 /// Reads a file of any of the formats.
 pub fn read(path: &Path) -> Result<Profile> {
-    let bytes = fs::read(path).about(path.display())?;
+    let bytes = regular::read_at_most(path, pprof::BYTES_MAX).about(path.display())?;
     parse(&bytes).map_err(|error| {
         let text = format!("{}: {error}", path.display());
         Trouble::new(text).hint("heap profiles of prairie, jemalloc (heap_v2) and pprof are read")
@@ -158,9 +157,11 @@ fn stacks(options: &Prof, profiles: &[Profile], types: &[usize]) -> Stacks {
 }
 
 /// Usual at the end of a program that gives all back; or no stack passes through the focus.
-fn nothing(profile: &Profile, of_type: usize) -> Trouble {
+fn nothing(options: &Prof, profile: &Profile, of_type: usize) -> Trouble {
     let name = &profile.types[of_type].name;
-    let trouble = Trouble::new(format!("no stack has any {name}"));
+    let focus = options.focus.as_ref();
+    let which = focus.map(|text| format!(" with '{text}' in a name")).unwrap_or_default();
+    let trouble = Trouble::new(format!("no stack{which} has any {name}"));
     match profile.type_called("alloc_space").filter(|known| *known != of_type) {
         Some(_) => trouble.hint("--value alloc_space shows what was ever taken"),
         None => trouble,

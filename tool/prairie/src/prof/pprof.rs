@@ -10,7 +10,8 @@ use flate2::write::GzEncoder;
 use prost::Message;
 
 use super::profile::{Frame, Location, Mapping, Profile, Sample, ValueType};
-use super::{proto, regular};
+use super::proto;
+use crate::regular;
 use crate::trouble::{About, Result, Trouble};
 
 const GZIP: &[u8] = &[0x1f, 0x8b];

@@ -90,7 +90,7 @@ fn page(options: &Prof) -> Result<Answer> {
     let types = types(options, &profiles)?;
     let stacks = stacks(options, &profiles, &types);
     if stacks.rows.is_empty() {
-        return Err(nothing(&profiles[0], types[0]));
+        return Err(nothing(options, &profiles[0], types[0]));
     }
     let about = about(&profiles, &types, &stacks);
     let body = flame::html(&stacks, &title(options, &profiles), &about)?.into_bytes();

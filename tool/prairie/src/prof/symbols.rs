@@ -9,7 +9,7 @@ use addr2line::{Loader, demangle_auto};
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
 use super::profile::{Frame, Mapping, Profile};
-use super::regular;
+use crate::regular;
 use crate::units::hexadecimal;
 
 /// Where distributions put debug information that is not in the file itself.
@@ -187,6 +187,10 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
+    use rand::rngs::StdRng;
+    use rand::seq::IndexedRandom;
+    use rand::{RngExt, SeedableRng};
+
     use super::*;
     use crate::prof::profile::Location;
 
@@ -246,6 +250,59 @@ mod tests {
         });
         let said = receive.recv_timeout(Duration::from_secs(30)).expect("it waits");
         assert_eq!(said.as_deref(), Some("not a regular file"));
+    }
+
+    const PROGRAM: &str = "#include <stdlib.h>\n\
+        static inline int inner(int n) { return n * (int)(size_t)malloc(n); }\n\
+        int outer(int n) { return inner(n) + inner(n + 1); }\n\
+        int main(void) { return outer(3); }\n";
+
+    /// A file of code may be anybody's: of one that is damaged some names may be wrong, and no more.
+    #[test]
+    fn a_damaged_file_does_no_harm() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("program.c"), PROGRAM).unwrap();
+        let mut compiler = Command::new("cc");
+        compiler.args(["-g", "-O2", "-o"]).args([path("program"), path("program.c")]);
+        if !compiler.status().is_ok_and(|ended| ended.success()) {
+            return eprintln!("skipped: no C compiler");
+        }
+        let good = fs::read(path("program")).unwrap();
+        let mapping = Mapping {
+            limit: 1 << 40,
+            path: path("damaged").display().to_string(),
+            ..Mapping::default()
+        };
+        let all = (0..good.len() as u64).step_by(16);
+        let location = |address| Location { address, mapping: Some(0), frames: Vec::new() };
+        let locations: Vec<Location> = all.map(location).collect();
+        let named = |bytes: &[u8]| {
+            fs::write(path("damaged"), bytes).unwrap();
+            let (mappings, locations) = (vec![mapping.clone()], locations.clone());
+            let mut profile = Profile { mappings, locations, ..Profile::default() };
+            Symbols::new(None).name(&mut profile);
+            let mut frames = profile.locations.iter().flat_map(|found| &found.frames);
+            frames.any(|frame| frame.function == "outer")
+        };
+        assert!(named(&good));
+        let mut random = StdRng::seed_from_u64(1);
+        for _ in 0..300 {
+            let mut bytes = good.clone();
+            for _ in 0..random.random_range(1..20) {
+                // Headers and tables stand at the beginning and at the end.
+                let at = match random.random_range(0..3) {
+                    0 => random.random_range(0..1024),
+                    1 => random.random_range(bytes.len() - 4096..bytes.len()),
+                    _ => random.random_range(0..bytes.len()),
+                };
+                bytes[at] = *[0, 1, 0x7f, 0x80, 0xff].choose(&mut random).unwrap();
+            }
+            if random.random_range(0..4) == 0 {
+                bytes.truncate(random.random_range(0..bytes.len()));
+            }
+            named(&bytes);
+        }
     }
 
     #[test]

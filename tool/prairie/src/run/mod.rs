@@ -64,11 +64,11 @@ pub fn run(options: &cli::Run, launcher: &mut Launcher) -> Result<i32> {
         own_session: false,
     };
     sys::adopt_orphans();
-    sys::outlive_terminal_signals();
     let job = Job { command, library: Some(&library), timeout: None };
     // Who wants no summary pays for no looks.
     let is_told = !terminal::is_quiet() || options.output.json || options.output.output.is_some();
-    let mut looking = Looking::new(PassOn::on_signals()?, is_told, options.only_exe.clone());
+    let mut looking =
+        Looking::new(PassOn::on_signals(launcher)?, is_told, options.only_exe.clone());
     let measured = measure::run(launcher, &job, &mut looking)?;
     let (refusal, heap) = (looking.refusal(), looking.peak());
 

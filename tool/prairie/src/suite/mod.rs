@@ -10,10 +10,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli;
 use crate::places;
+use crate::regular;
 use crate::trouble::{About, Result, Trouble};
 
 use table::{File, positive};
 
+/// Of a file that describes one.
+const BYTES_MAX: u64 = 16 << 20;
 const ROUNDS: u32 = 10;
 const QUICK_ROUNDS: u32 = 3;
 const FULL_SCALE: u32 = 100;
@@ -110,7 +113,8 @@ pub struct Suite {
 
 impl Suite {
     pub fn read(path: &Path) -> Result<Suite> {
-        let text = std::fs::read_to_string(path).about(path.display())?;
+        let bytes = regular::read_at_most(path, BYTES_MAX).about(path.display())?;
+        let text = String::from_utf8(bytes).map_err(|_| "it is no text").about(path.display())?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new(".")).canonicalize().about(path.display())?;
         let root = places::project_above(&folder).unwrap_or(folder);

@@ -1,8 +1,8 @@
 //! What `prairie top --record` writes: a line that says so, and a line of JSON for each look.
 // SPDX-License-Identifier: MIT
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -31,6 +31,9 @@ impl Document<'_> {
         Document { schema: SCHEMA, look }
     }
 }
+
+/// Of the first line.
+const HEAD_BYTES_MAX: u64 = 4096;
 
 #[derive(Serialize, Deserialize)]
 struct Head {
@@ -63,14 +66,16 @@ impl Recorder {
 
 /// At least one look.
 pub fn read(path: &Path) -> Result<Vec<Look>> {
-    let text = fs::read(path).about(path.display())?;
     let no_record = || {
         Trouble::new(format!("{} is no record of prairie top", path.display()))
             .hint("prairie top PID --record FILE makes one")
     };
-    let mut lines = text.split_inclusive(|byte| *byte == b'\n');
-    let head = lines.next().ok_or_else(no_record)?;
-    let head: Head = serde_json::from_slice(head).map_err(|_| no_record())?;
+    // What is no record may be of any length.
+    let mut file = BufReader::new(File::open(path).about(path.display())?);
+    let mut head = Vec::new();
+    let mut first = (&mut file).take(HEAD_BYTES_MAX);
+    first.read_until(b'\n', &mut head).about(path.display())?;
+    let head: Head = serde_json::from_slice(&head).map_err(|_| no_record())?;
     if head.prairie_record != SCHEMA {
         return Err(Trouble::new(format!(
             "{} has version {}, and this command reads {SCHEMA}",
@@ -78,8 +83,10 @@ pub fn read(path: &Path) -> Result<Vec<Look>> {
             head.prairie_record
         )));
     }
+    let mut text = Vec::new();
+    file.read_to_end(&mut text).about(path.display())?;
     let mut looks: Vec<Look> = Vec::new();
-    for (number, line) in lines.enumerate() {
+    for (number, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
         match serde_json::from_slice(line) {
             Ok(look) => looks.push(look),
             // Whoever was killed, or had no room left, leaves a line without its end.
@@ -99,6 +106,8 @@ pub fn read(path: &Path) -> Result<Vec<Look>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::live::sample::tests::{foreign, made};
 
@@ -144,6 +153,8 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             read(&path).unwrap_err().to_string()
         };
+        let endless = read(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert_eq!(endless, "/dev/zero is no record of prairie top");
         assert!(said("").ends_with("is no record of prairie top"));
         assert!(said("root:x:0:0\n").ends_with("is no record of prairie top"));
         assert!(said("{\"prairie_record\":9}\n").contains("has version 9"));

@@ -18,6 +18,11 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Also of a pipe, as the user who names it wants; but a device may never end.
+pub fn read_at_most(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    read_all(File::open(path)?, bytes_max)
+}
+
 /// Of one that was opened without waiting.
 pub fn read_open(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
     require(&file.metadata()?)?;
