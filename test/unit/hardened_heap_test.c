@@ -290,7 +290,7 @@ static void large_blocks_of_manual_arenas_are_resized_in_place(void **state)
     prairie_check_all();
 }
 
-/* Those that are large have no page more, nor have vast ones: they are as in any other process. */
+/* Those that are large have no page more: they are as in any other process. */
 static void what_is_not_marked_has_no_page_more(void **state)
 {
     struct arena *arena;
@@ -303,6 +303,14 @@ static void what_is_not_marked_has_no_page_more(void **state)
     block = prairie_mallocx(LARGE, MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE);
     assert_int_equal(prairie_usable_size(block), round_up(LARGE, page_bytes()) - PAGE_STAGGERED);
     prairie_free(block);
+    prairie_check_all();
+}
+
+static void vast_blocks_have_no_marks(void **state)
+{
+    (void)state;
+    needs_addresses(2 * VAST_BYTES_MIN);
+    harden();
     block = prairie_malloc(VAST_BYTES_MIN);
     assert_int_equal(prairie_usable_size(block), VAST_BYTES_MIN);
     assert_int_equal(page_record(page_at(block))->state, PAGE_VAST);
@@ -579,8 +587,8 @@ UNIT_MAIN(UNIT_TEST(what_is_to_be_zero_is), UNIT_TEST(manual_arenas_are_hardened
           UNIT_TEST(nothing_is_lost_without_memory_for_records),
           UNIT_TEST(slabs_are_not_counted_as_large), UNIT_TEST(what_is_due_is_sampled),
           UNIT_TEST(what_is_held_is_told_from_what_is_free),
-          UNIT_TEST(what_is_not_marked_has_no_page_more), UNIT_TEST(no_other_fences_are_built),
-          UNIT_TEST(blocks_that_no_cache_holds_are_not_lost),
+          UNIT_TEST(what_is_not_marked_has_no_page_more), UNIT_TEST(vast_blocks_have_no_marks),
+          UNIT_TEST(no_other_fences_are_built), UNIT_TEST(blocks_that_no_cache_holds_are_not_lost),
           UNIT_TEST(large_blocks_that_cannot_wait_are_not_lost),
           UNIT_TEST(the_end_of_the_last_slab_is_no_block),
           UNIT_TEST(pages_between_blocks_come_back_as_zeros))

@@ -4,8 +4,10 @@
 
 #include "unit.h"
 
+/* For 48 bits of addresses it has 64 GiB. */
 static void start_map(void)
 {
+    needs_addresses(BY_WORD(128 * GiB, 1 * MiB));
     space.page_shift = (unsigned)__builtin_ctzl(os_page_bytes());
     class_map_start();
     assert_true(class_map.mask != 0);
@@ -242,6 +244,7 @@ static void a_low_stack_makes_no_narrow_map(void **state)
 static void the_map_covers_the_first_region(void **state)
 {
     (void)state;
+    needs_addresses(BY_WORD(512 * GiB, 1 * MiB));
     fake_highest_address(0x7f123000);
     space.region[0] = (struct region){ place(BY_WORD(0x1fffffff00000, 0xeff00000)), 2 * MiB, 1, 0 };
     start_map();

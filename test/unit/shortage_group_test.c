@@ -150,6 +150,7 @@ static void a_vast_block_takes_from_the_group(void **state)
     uint64_t reads;
 
     (void)state;
+    needs_addresses(2 * VAST_BYTES_MIN);
     follow_group(2 * VAST_BYTES_MIN, 0);
     fake_own(SIZE_MAX);
     (void)limits_look(0);

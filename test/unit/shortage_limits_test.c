@@ -366,6 +366,7 @@ static void a_soft_limit_is_not_told_again_without_growth(void **state)
 static void vast_blocks_reach_the_soft_limit(void **state)
 {
     (void)state;
+    needs_addresses(4 * VAST_BYTES_MIN);
     assert_false(reserve_min_set(0));
     add(hear, "a");
     limit_soft_set(3 * (VAST_BYTES_MIN / 2));
@@ -381,6 +382,7 @@ static void a_vast_block_that_grows_reaches_the_soft_limit(void **state)
     void *block;
 
     (void)state;
+    needs_addresses(4 * VAST_BYTES_MIN);
     assert_false(reserve_min_set(0));
     add(hear, "a");
     limit_soft_set(3 * (VAST_BYTES_MIN / 2));

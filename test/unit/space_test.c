@@ -59,6 +59,7 @@ static void check_map_is_open(struct page_span span)
 static void starting_reserves_and_commits_nothing(void **state)
 {
     (void)state;
+    needs_addresses(2 * REGION_BYTES_FIRST);
     start_space();
     assert_int_equal(space.region_count, 1);
     assert_int_equal(space.region[0].open_pages, 0);
@@ -418,6 +419,7 @@ static void start_under_a_limit(void)
 static void any_limit_will_do(void **state)
 {
     (void)state;
+    needs_addresses(2 * REGION_BYTES_FIRST);
     for (size_to_try = 64 * KiB; size_to_try <= BY_WORD(16 * TiB, 2 * GiB);
          size_to_try += size_to_try / 2)
         expect_survival(start_under_a_limit);
@@ -443,6 +445,7 @@ static void a_limit_four_times_as_wide_is_none(void **state)
 
     (void)state;
     if (BY_WORD(0, 1)) skip();
+    needs_addresses(2 * REGION_BYTES_FIRST);
     reserved_bytes = mmap(NULL, sizeof *reserved_bytes, PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(reserved_bytes != MAP_FAILED);

@@ -12,6 +12,7 @@ static void the_hard_limit_holds(void **state)
     char *block;
 
     (void)state;
+    needs_addresses(8 * VAST);
     prairie_free(prairie_malloc(1));
     block = prairie_malloc(VAST);
     limits_set_hard(3 * VAST);
@@ -44,6 +45,7 @@ static void the_hard_limit_counts_what_is_coming(void **state)
     char *block, *run = prairie_malloc(REMAP_BYTES_MIN);
 
     (void)state;
+    needs_addresses(8 * VAST);
     prairie_free(prairie_malloc(VAST)); /* the order of places is reserved */
     fake_on_call(look_for_room);
     limits_set_hard(2 * VAST);
@@ -78,6 +80,7 @@ static void the_hard_limit_is_kept_by_purging(void **state)
     char *block = prairie_malloc(VAST), *run;
 
     (void)state;
+    needs_addresses(8 * VAST);
     leave_dirty();
     limits_set_hard(commit_taken_bytes() + VAST - page_bytes());
     block = prairie_realloc(block, 2 * VAST);
@@ -112,6 +115,7 @@ static void the_hard_limit_waits_for_who_purges(void **state)
     char *block;
 
     (void)state;
+    needs_addresses(8 * VAST);
     prairie_free(prairie_malloc(1));
     on_its_way = run_lease(16, 1, PAGE_LARGE).page;
     (void)purge_all();
@@ -133,6 +137,7 @@ static void a_child_does_not_wait_for_what_comes(void **state)
     int child, status;
 
     (void)state;
+    needs_addresses(8 * VAST);
     limits_set_hard(commit_taken_bytes() + 2 * VAST);
     assert_true(inside_expect_bytes(VAST));
     inside_hide_block(hidden, 2 * VAST);
