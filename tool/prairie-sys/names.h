@@ -837,6 +837,7 @@
 #define totals_count_calls prairie_own_totals_count_calls
 #define unwind_from prairie_own_unwind_from
 #define vast_bytes prairie_own_vast_bytes
+#define vast_count_now prairie_own_vast_count_now
 #define vast_forget_others prairie_own_vast_forget_others
 #define vast_is_refuge prairie_own_vast_is_refuge
 #define vast_put prairie_own_vast_put
