@@ -141,14 +141,14 @@ static size_t bytes_serving(size_t size)
 }
 
 /* In a hardened process, of a block that has so many bytes and no mark: it may be as long as if it
- * had one. */
+ * had one, with a page more behind its whole pages. What is told may be any size up to the usable
+ * one. */
 static COLD bool has_room_for_mark(size_t usable, size_t size)
 {
     unsigned class_index = hardened_class(max_size(size, 1), 1);
 
-    return usable
-        == (class_index != 0 ? class_bytes[class_index]
-                             : round_up(size, page_bytes()) + page_bytes());
+    if (class_index != 0) return usable == class_bytes[class_index];
+    return size <= usable && usable - size < 2 * page_bytes();
 }
 
 /* In a hardened process, where most blocks have a mark that says their size. */

@@ -51,6 +51,9 @@ static void unmarked_blocks_are_of_their_sizes(void **state)
     sample_all_and_harden();
     for (size_t size = 1; size < 4 * LARGE; size += 1 + size / 9) {
         prairie_free_sized(prairie_malloc(size), size);
+        block = prairie_malloc(size);
+        told_bytes = size + random_below(prairie_usable_size(block) - size + 1);
+        prairie_free_sized(block, told_bytes);
         prairie_free_sized(prairie_realloc(prairie_malloc(size / 2 + 1), size), size);
         prairie_free_sized(prairie_realloc(prairie_malloc(2 * size), size), size);
     }
