@@ -316,9 +316,11 @@ class arena
     }
     arena &operator=(arena &&other) noexcept
     {
-        std::swap(index_, other.index_);
-        std::swap(cache_, other.cache_);
-        std::swap(flags_, other.flags_);
+        arena taken(std::move(other));
+
+        std::swap(index_, taken.index_);
+        std::swap(cache_, taken.cache_);
+        std::swap(flags_, taken.flags_);
         return *this;
     }
     arena(const arena &) = delete;

@@ -14,6 +14,8 @@
 #include "placed.h"
 #include "sampled.h"
 
+#include <errno.h>
+
 #include "../arenas/manual.h"
 #include "../cache/explicit_cache.h"
 #include "../guard/guarded.h"
@@ -236,7 +238,7 @@ static void *resize_or_move(void *block, size_t size, unsigned flags, const void
 }
 
 /* What came from new is left alone, or told of where it is freed. */
-static bool resize_marked(void *block, size_t size, unsigned flags)
+static bool resize_marked(void *block, size_t size, unsigned flags, bool may_move)
 {
     size_t old_bytes;
     uint32_t page;
@@ -245,7 +247,15 @@ static bool resize_marked(void *block, size_t size, unsigned flags)
         || pointer_kind(block, &page) != POINTER_HARDENED
         || hardened_check(CALL_REALLOC, block, page) != DOOR_MALLOC)
         return false;
-    return hardened_resize(block, page, size, (flags & FLAG_ZERO) != 0, &old_bytes);
+    return hardened_resize(block, page, size, (flags & FLAG_ZERO) != 0, may_move, &old_bytes);
+}
+
+/* Two of them did not fit below a limit; what was given back may let one grow. */
+static COLD void *resize_after_all(void *block, size_t size, unsigned flags, int saved_errno)
+{
+    if (!hardening.is_on || !resize_marked(block, size, flags, false)) return NULL;
+    errno = saved_errno;
+    return block;
 }
 
 /* The block gets the very size that nallocx tells, unlike with realloc, which leaves room to
@@ -253,6 +263,7 @@ static bool resize_marked(void *block, size_t size, unsigned flags)
 PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
 {
     size_t bytes = prairie_nallocx(size, flags), old_bytes;
+    int saved_errno = errno;
     void *resized;
 
     if (CHECKED) misuse_check(CALL_REALLOC, block);
@@ -263,11 +274,13 @@ PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
         if (unlikely(stray_pool_has(block))) guarded_set_size(block, size);
         return block;
     }
-    if (unlikely(hardening.is_on) && resize_marked(block, size, (unsigned)flags)) return block;
+    if (unlikely(hardening.is_on) && resize_marked(block, size, (unsigned)flags, true))
+        return block;
     resized = may_stay_large(block, size, (unsigned)flags)
                 ? resize_or_move(block, size, (unsigned)flags, FRAME_HERE())
                 : move_flagged(block, old_bytes, size, (unsigned)flags, FRAME_HERE());
-    if (unlikely(resized == NULL)) return NULL;
+    if (unlikely(resized == NULL))
+        return resize_after_all(block, size, (unsigned)flags, saved_errno);
     if (((unsigned)flags & FLAG_ZERO) && size != 0)
         zero_gained(resized, old_bytes, prairie_usable_size(resized));
     return resized;
@@ -288,8 +301,8 @@ PUBLIC size_t prairie_xallocx(void *block, size_t size, size_t extra, int flags)
     if (unlikely(hardening.is_on)) {
         unsigned here = (unsigned)flags & ~FLAG_ARENA;
 
-        if (resize_marked(block, most, here)) return most;
-        if (size > old_bytes && resize_marked(block, size, here)) return size;
+        if (resize_marked(block, most, here, false)) return most;
+        if (size > old_bytes && resize_marked(block, size, here, false)) return size;
     }
     if (!is_large(block)) return old_bytes;
     bytes = resize_in_place(block, size, most, FRAME_HERE());

@@ -112,7 +112,7 @@ void hardened_count_in_place(size_t old_size, size_t size)
 }
 
 /* What it gains reads as zero. */
-static bool resize_held(void *block, uint32_t page, size_t size, size_t *old_bytes)
+static bool resize_held(void *block, uint32_t page, size_t size, bool may_move, size_t *old_bytes)
 {
     enum hardened_door door = hardened_check(CALL_REALLOC, block, page);
     unsigned class_index = class_of_offset(page_record(page)->class_at);
@@ -122,7 +122,7 @@ static bool resize_held(void *block, uint32_t page, size_t size, size_t *old_byt
     hardened_expect_same(block, door, DOOR_MALLOC);
     *old_bytes = size_of(block, page);
     if (size > room || marked_room_for(size) != marked_room(page))
-        return class_index == 0 && hardened_large_resize(block, page, *old_bytes, size);
+        return class_index == 0 && hardened_large_resize(block, page, *old_bytes, size, may_move);
     if (size != *old_bytes) hardened_count_in_place(*old_bytes, size);
     if (size > *old_bytes) __builtin_memset((char *)block + *old_bytes, 0, size - *old_bytes);
     if (class_index != 0)
@@ -132,25 +132,12 @@ static bool resize_held(void *block, uint32_t page, size_t size, size_t *old_byt
     return true;
 }
 
-static void fill_growth(char *block, size_t old_bytes, size_t bytes)
+bool hardened_resize(void *block, uint32_t page, size_t size, bool zero, bool may_move,
+                     size_t *old_bytes)
 {
-    if (unlikely(fill_is_wanted()) && bytes > old_bytes)
-        (void)fill_taken(block + old_bytes, bytes - old_bytes);
-}
-
-bool hardened_resize(void *block, uint32_t page, size_t size, bool zero, size_t *old_bytes)
-{
-    if (!resize_held(block, page, size, old_bytes)) return false;
-    if (!zero) fill_growth(block, *old_bytes, size);
-    return true;
-}
-
-bool hardened_resize_after_all(void *block, uint32_t page, size_t old_bytes, size_t size)
-{
-    if (page_record(page)->class_at != 0
-        || !hardened_large_resize_unseen(block, page, old_bytes, size))
-        return false;
-    fill_growth(block, old_bytes, size);
+    if (!resize_held(block, page, size, may_move, old_bytes)) return false;
+    if (!zero && unlikely(fill_is_wanted()) && size > *old_bytes)
+        (void)fill_taken((char *)block + *old_bytes, size - *old_bytes);
     return true;
 }
 

@@ -28,12 +28,12 @@ INLINE void hardened_expect_same(const void *block, enum hardened_door door,
 {
     if (unlikely(door != wanted)) fatal_address("allocation and free do not match", block);
 }
-/* In place: the same block, with another size. False: it must move; nothing happened. Aborts as
- * hardened_check. *old_bytes: what it had. What it gains reads as zero, or, where that is not asked
- * for, as the options have it (guard/fill.h). */
-bool hardened_resize(void *block, uint32_t page, size_t size, bool zero, size_t *old_bytes);
-/* The same after that, when there was no memory to move to, and perhaps is room behind it now. */
-bool hardened_resize_after_all(void *block, uint32_t page, size_t old_bytes, size_t size);
+/* In place: the same block, with another size. False: not where it is, or, if it may move, rather in
+ * another place, as a sample; nothing happened. Aborts as hardened_check. *old_bytes: what it had.
+ * What it gains reads as zero, or, where that is not asked for, as the options have it
+ * (guard/fill.h). */
+bool hardened_resize(void *block, uint32_t page, size_t size, bool zero, bool may_move,
+                     size_t *old_bytes);
 /* The thread's totals: a block has another size where it is. */
 void hardened_count_in_place(size_t old_size, size_t size);
 /* Aborts if it is told to have another size. NULL, and blocks that are not hardened, may have

@@ -218,15 +218,10 @@ static bool may_become_sample(void)
         && RELAXED_LOAD(sampling_active);
 }
 
-bool hardened_large_resize_unseen(char *block, uint32_t page, size_t old_size, size_t size)
+bool hardened_large_resize(char *block, uint32_t page, size_t old_size, size_t size, bool may_move)
 {
+    if (may_move && size > old_size && unlikely(may_become_sample())) return false;
     return stays_large(size) && resize_run_here(block, page, old_size, size);
-}
-
-bool hardened_large_resize(char *block, uint32_t page, size_t old_size, size_t size)
-{
-    if (size > old_size && unlikely(may_become_sample())) return false;
-    return hardened_large_resize_unseen(block, page, old_size, size);
 }
 
 bool hardened_move_pages(void *block, uint32_t page, size_t bytes, void *to)

@@ -50,10 +50,9 @@ enum hardened_door hardened_large_check(const void *block, uint32_t page);
 /* It was looked at, and is no longer the program's: it has no contents, and goes to the quarantine
  * of the cache, or past it. NULL: to none. */
 void hardened_large_end(struct cache *cache, char *block, uint32_t page);
-/* With other pages behind it, or without some. False: it must move; nothing happened. */
-bool hardened_large_resize(char *block, uint32_t page, size_t old_size, size_t size);
-/* The same of one that cannot move, and so becomes no sample. */
-bool hardened_large_resize_unseen(char *block, uint32_t page, size_t old_size, size_t size);
+/* With other pages behind it, or without some; one that may not move becomes no sample. False: not
+ * where it is; nothing happened. */
+bool hardened_large_resize(char *block, uint32_t page, size_t old_size, size_t size, bool may_move);
 /* Its pages, with so many bytes, take the place of those of a new block that has room for them, and
  * it is no longer the program's. False: bytes must be copied; nothing happened. The block was
  * looked at. */

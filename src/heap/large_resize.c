@@ -187,6 +187,7 @@ static bool move_contents(char *moved, void *block, uint32_t page, size_t size)
     if (unlikely(page_is_manual(page)) || unlikely(page_is_manual(page_at(moved)))) {
         copy_contents(moved, block, large_bytes(page), size);
     } else if (are_pages && (is_vast || large_may_move(bytes)) && os_move(from, to)) {
+        if (unlikely(hardening.is_on)) __builtin_memset(moved + bytes, 0, from.bytes - bytes);
         if (unlikely(fill_is_wanted())) (void)fill_taken(moved + bytes, from.bytes - bytes);
         if (likely(bytes == large_bytes(page))) return true;
     } else {

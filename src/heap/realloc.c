@@ -86,11 +86,11 @@ static COLD void *resize_hardened(void *block, uint32_t page, size_t size)
     size_t old_bytes;
     void *moved;
 
-    if (hardened_resize(block, page, size, false, &old_bytes)) return block;
+    if (hardened_resize(block, page, size, false, true, &old_bytes)) return block;
     moved = alloc_from(FRAME_HERE(), size, 1, false);
     if (unlikely(moved == NULL)) {
         /* Two of them did not fit below a limit; what was given back may let one grow. */
-        if (!hardened_resize_after_all(block, page, old_bytes, size)) return NULL;
+        if (!hardened_resize(block, page, size, false, false, &old_bytes)) return NULL;
         errno = saved_errno;
         return block;
     }

@@ -33,7 +33,7 @@ static enum page_state visible_state(const struct page *record)
     return is_used ? PAGE_USED : (enum page_state)record->state;
 }
 
-static READS_UNLOCKED bool has_vast_blocks(void) { return commit.vast_count != 0; }
+static READS_UNLOCKED bool has_vast_blocks(void) { return RELAXED_LOAD(commit.vast_count) != 0; }
 
 void runs_visit(void (*visit)(enum page_state state, size_t pages, void *context), void *context)
 {

@@ -343,7 +343,7 @@ void foreign_visit_whole(void (*visit)(enum page_state state, size_t pages, void
                          void *context)
 {
     lock_take(&space.lock);
-    for (uint32_t i = 0; i < foreign.count && commit.vast_count != 0; i++)
+    for (uint32_t i = 0; i < foreign.count && RELAXED_LOAD(commit.vast_count) != 0; i++)
         if (page_record(extent_at(i)->before + 1)->state == PAGE_VAST)
             visit(PAGE_LARGE, extent_at(i)->pages, context);
     lock_give(&space.lock);

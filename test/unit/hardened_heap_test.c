@@ -75,6 +75,35 @@ static void what_has_grown_is_sampled(void **state)
     prairie_check_all();
 }
 
+/* It cannot move to become one. */
+static void what_is_to_stay_grows_unsampled(void **state)
+{
+    const size_t bytes = 1 * MiB;
+    uint32_t page;
+    char *after;
+
+    (void)state;
+    options_parse("lg_prof_sample:40", "test");
+    prairie_free(prairie_malloc(1));
+    assert_true(profile_start());
+    harden();
+    block = taken(bytes);
+    after = taken(bytes);
+    assert_ptr_equal(after, block + bytes + page_bytes());
+    prairie_free(after);
+    thread_flush();
+    (void)prairie_purge();
+    assert_int_equal(prairie_xallocx(block, bytes + 32 * KiB, 0, 0), bytes + 32 * KiB);
+    assert_int_equal(pointer_kind(block, &page), POINTER_HARDENED);
+    limits_set_hard(commit_taken_bytes() + 64 * KiB);
+    errno = 0;
+    assert_ptr_equal(prairie_rallocx(block, bytes + 64 * KiB, 0), block);
+    assert_int_equal(errno, 0);
+    limits_set_hard(0);
+    prairie_free(block);
+    prairie_check_all();
+}
+
 /* It moves to become a sample, perhaps; but where two of them would be too much it grows. */
 static void what_cannot_move_grows_unsampled(void **state)
 {
@@ -578,7 +607,8 @@ UNIT_MAIN(UNIT_TEST(what_is_to_be_zero_is), UNIT_TEST(manual_arenas_are_hardened
           UNIT_TEST(blocks_of_a_bound_thread_go_home),
           UNIT_TEST(a_hook_binds_the_thread_that_fetches),
           UNIT_TEST(what_was_behind_a_block_is_not_to_be_read),
-          UNIT_TEST(what_has_grown_is_sampled), UNIT_TEST(what_cannot_move_grows_unsampled),
+          UNIT_TEST(what_has_grown_is_sampled), UNIT_TEST(what_is_to_stay_grows_unsampled),
+          UNIT_TEST(what_cannot_move_grows_unsampled),
           UNIT_TEST(vast_blocks_are_as_long_as_nallocx_tells),
           UNIT_TEST(large_blocks_of_manual_arenas_are_resized_in_place),
           UNIT_TEST(no_pages_move_over_those_of_an_arena),

@@ -212,6 +212,12 @@ void moved_arenas_are_empty(prairie::threads who)
     moved.reset();
     REQUIRE(blocks_of(moved.index()) == 0);
     from = prairie::arena(who);
+    (void)moved.allocate(100);
+    unsigned index = moved.index();
+    moved = std::move(from); /* what it had ends at once, and does not change places */
+    REQUIRE(blocks_of(index) == 0);
+    REQUIRE(from.try_allocate(100) == nullptr);
+    from = prairie::arena(who);
     block = from.allocate(100);
     REQUIRE(arena_of(block) == from.index());
 }
