@@ -286,7 +286,6 @@
 #define hardened_large_end prairie_own_hardened_large_end
 #define hardened_large_is_usual prairie_own_hardened_large_is_usual
 #define hardened_large_resize prairie_own_hardened_large_resize
-#define hardened_large_resize_unseen prairie_own_hardened_large_resize_unseen
 #define hardened_large_set_door prairie_own_hardened_large_set_door
 #define hardened_large_set_size prairie_own_hardened_large_set_size
 #define hardened_look prairie_own_hardened_look
@@ -294,7 +293,6 @@
 #define hardened_move_pages prairie_own_hardened_move_pages
 #define hardened_request prairie_own_hardened_request
 #define hardened_resize prairie_own_hardened_resize
-#define hardened_resize_after_all prairie_own_hardened_resize_after_all
 #define hardened_set_door prairie_own_hardened_set_door
 #define hardened_start prairie_own_hardened_start
 #define hardened_take prairie_own_hardened_take
