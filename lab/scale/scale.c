@@ -58,7 +58,8 @@ static struct {
 } ring[CORES_MAX];
 
 static unsigned rounds = 2000;
-static unsigned warm = 40; /* how often each block or place of a ring is replaced before it counts */
+static unsigned warm =
+    40; /* how often each block or place of a ring is replaced before it counts */
 static uint64_t seed = 1;
 
 static uint64_t random_of(unsigned core)
