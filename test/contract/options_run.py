@@ -157,8 +157,8 @@ def clip(options):
         for value, wanted in option.beyond():
             values, err = run([option], [(option.name, value)])
             expect(f"{option.name}:{value} is silent", err, "")
-            # The program prints 32 bits as a signed number.
-            same = int(values[option.name]) in (int(wanted), int(wanted) - 2**32)
+            # The program prints numbers of 32 and 64 bits as signed ones.
+            same = int(values[option.name]) in (int(wanted), int(wanted) - 2**32, int(wanted) - 2**64)
             expect(f"{option.name}:{value}", values[option.name] if not same else wanted, wanted)
 
 
