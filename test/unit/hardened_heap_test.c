@@ -75,14 +75,11 @@ static void what_has_grown_is_sampled(void **state)
     prairie_check_all();
 }
 
-/* It cannot move to become one. */
-static void what_is_to_stay_grows_unsampled(void **state)
+/* Sampling, but hardly a block; and `block`, which may grow by as much where it is. */
+static void take_before_room(size_t bytes)
 {
-    const size_t bytes = 1 * MiB;
-    uint32_t page;
     char *after;
 
-    (void)state;
     options_parse("lg_prof_sample:40", "test");
     prairie_free(prairie_malloc(1));
     assert_true(profile_start());
@@ -93,6 +90,16 @@ static void what_is_to_stay_grows_unsampled(void **state)
     prairie_free(after);
     thread_flush();
     (void)prairie_purge();
+}
+
+/* It cannot move to become one. */
+static void what_is_to_stay_grows_unsampled(void **state)
+{
+    const size_t bytes = 1 * MiB;
+    uint32_t page;
+
+    (void)state;
+    take_before_room(bytes);
     assert_int_equal(prairie_xallocx(block, bytes + 32 * KiB, 0, 0), bytes + 32 * KiB);
     assert_int_equal(pointer_kind(block, &page), POINTER_HARDENED);
     limits_set_hard(commit_taken_bytes() + 64 * KiB);
@@ -109,19 +116,9 @@ static void what_cannot_move_grows_unsampled(void **state)
 {
     const size_t bytes = 1 * MiB;
     uint32_t page;
-    char *after;
 
     (void)state;
-    options_parse("lg_prof_sample:40", "test");
-    prairie_free(prairie_malloc(1));
-    assert_true(profile_start());
-    harden();
-    block = taken(bytes);
-    after = taken(bytes);
-    assert_ptr_equal(after, block + bytes + page_bytes());
-    prairie_free(after);
-    thread_flush();
-    (void)prairie_purge();
+    take_before_room(bytes);
     limits_set_hard(commit_taken_bytes() + 64 * KiB);
     errno = 0;
     assert_ptr_equal(prairie_realloc(block, bytes + 32 * KiB), block);

@@ -1,5 +1,7 @@
 /* main.cpp - prairie.hpp, as a program of C++17, 20 or 23 uses it. */
 /* SPDX-License-Identifier: MIT */
+#include "../require.hpp"
+
 #include <prairie/prairie.hpp>
 
 #include <cstdio>
@@ -11,14 +13,6 @@
 #include <thread>
 #include <unordered_map>
 #include <vector>
-
-#define REQUIRE(condition)                                                      \
-    do {                                                                        \
-        if (!(condition)) {                                                     \
-            std::printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-            std::exit(1);                                                       \
-        }                                                                       \
-    } while (0)
 
 namespace
 {

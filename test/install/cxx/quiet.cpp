@@ -1,17 +1,10 @@
 /* quiet.cpp - prairie.hpp in a program without exceptions and without types at run time. */
 /* SPDX-License-Identifier: MIT */
+#include "../require.hpp"
+
 #include <prairie/prairie.hpp>
 
 #include <cstdio>
-#include <cstdlib>
-
-#define REQUIRE(condition)                                                      \
-    do {                                                                        \
-        if (!(condition)) {                                                     \
-            std::printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-            std::exit(1);                                                       \
-        }                                                                       \
-    } while (0)
 
 namespace
 {

@@ -1,5 +1,6 @@
 /* main.cpp - inline.h at every size up to where it ends, mixed with all other ways. */
 /* SPDX-License-Identifier: MIT */
+#include "../require.hpp"
 #include "second.hpp"
 
 #include <prairie/prairie.hpp>
@@ -10,14 +11,6 @@
 #include <map>
 #include <thread>
 #include <vector>
-
-#define REQUIRE(condition)                                                      \
-    do {                                                                        \
-        if (!(condition)) {                                                     \
-            std::printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-            std::exit(1);                                                       \
-        }                                                                       \
-    } while (0)
 
 extern "C" {
 void *take_16(void);
