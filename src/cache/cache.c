@@ -485,7 +485,7 @@ void cache_drain_all(struct cache *cache)
         load_magazine(cache, class_index, &cache->front.nothing, 0);
     }
     cache_end_call(cache, was_busy);
-    if (cache->large_cache != NULL) large_cache_drain(cache->large_cache);
+    if (cache->large_cache != NULL) large_cache_drain(cache);
 }
 
 static void expect_blocks(unsigned class_index, void *const *slots, unsigned count)

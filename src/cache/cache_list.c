@@ -135,7 +135,7 @@ NOINLINE bool cache_list_abandon(struct cache *cache, unsigned forks)
 
     if (bytes > ABANDONED_BYTES_MAX) return false;
     cache_expect_once(cache);
-    if (cache->large_cache != NULL) large_cache_drain(cache->large_cache);
+    if (cache->large_cache != NULL) large_cache_drain(cache);
     lock_take(&threads_lock);
     done = !cache_list_forgot(forks) && abandoned_put(cache, bytes);
     if (done) end_use(cache);

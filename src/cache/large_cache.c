@@ -8,8 +8,8 @@
 uint64_t large_cache_takes_before;
 uint32_t large_staggered_before;
 
-/* More are not kept below the last one of a length. */
-enum { RUNS_BELOW_MAX = 31 };
+/* More are not kept of a kind. */
+enum { CACHED_RUNS_MAX = 32 };
 
 static uint32_t room_pages_max(void)
 {
@@ -21,7 +21,7 @@ size_t large_cache_runs_max(size_t bytes)
     size_t pages = round_up(bytes, page_bytes()) >> space.page_shift;
 
     if (pages > LARGE_CACHE_PAGES_MAX) return 0;
-    return min_size(room_pages_max() / pages, 1 + RUNS_BELOW_MAX);
+    return min_size(room_pages_max() / pages, CACHED_RUNS_MAX);
 }
 
 void large_cache_begin_soon(struct cache *cache)
@@ -33,93 +33,96 @@ void large_cache_begin_soon(struct cache *cache)
     large_cache = meta_take(sizeof *large_cache);
     if (large_cache == NULL) return;
     large_cache->room_pages = room_pages_max();
+    for (unsigned kind = 0; kind < LARGE_KINDS; kind++)
+        large_cache->list[kind].max = kind / 2 <= room_pages_max();
     __atomic_store_n(&cache->large_cache, large_cache, __ATOMIC_RELEASE);
 }
 
-/* All lengths: what is full of one phase's lengths makes room for the next one's. */
-void large_cache_drain(struct large_cache *large_cache)
+/* The block of that kind that was freed last; there is one. Its run's first page. */
+static uint32_t pop(struct cache *cache, size_t kind)
+{
+    struct cached_runs *list = &cache->large_cache->list[kind];
+    uint32_t page = page_at(list->first);
+    struct page *record = page_record(page);
+
+    list->first = record->cached_next;
+    record->cached_next = NULL; /* R3 */
+    RELAXED_STORE(list->count, (uint8_t)(list->count - 1));
+    RELAXED_STORE(cache->large_cache->room_pages,
+                  cache->large_cache->room_pages + record->run_pages);
+    page_unmark_cached(record);
+    RELAXED_STORE(cache->staggered, cache->staggered - (uint32_t)(kind % 2));
+    return page;
+}
+
+/* Of the same length. */
+static size_t other_kind(size_t kind) { return kind ^ 1; }
+
+/* All kinds: what is full of one phase's lengths makes room for the next one's. */
+void large_cache_drain(struct cache *cache)
 {
     uint32_t runs[LARGE_CACHE_BYTES_MAX / (4 * KiB)]; /* L2 */
     unsigned count = 0;
 
-    for (unsigned pages = 1; pages <= LARGE_CACHE_PAGES_MAX; pages++) {
-        struct cached_run *run = &large_cache->run[pages];
-
-        if (run->block != NULL) runs[count++] = run->page;
-        RELAXED_STORE(run->block, NULL);
-        for (uint32_t page = run->below; page != 0; page = page_record(page)->cached.below)
-            runs[count++] = page;
-        run->below = 0;
-        RELAXED_STORE(large_cache->below[pages].count, 0);
-    }
-    for (unsigned i = 0; i < count; i++) page_unmark_cached(page_record(runs[i]));
-    RELAXED_STORE(large_cache->room_pages, room_pages_max());
+    for (unsigned kind = 0; cache->large_cache->room_pages != room_pages_max(); kind++)
+        while (cache->large_cache->list[kind].first != NULL) runs[count++] = pop(cache, kind);
     if (count != 0) run_return_batch(runs, count);
 }
 
-void *large_cache_take_below(struct large_cache *large_cache, size_t pages)
+/* Runs of a kind that were given back since one was wanted are kept from now on. */
+static void keep_more(struct cached_runs *list)
 {
-    struct runs_below *below;
-    uint32_t page;
+    list->max = (uint8_t)min_size((size_t)list->max + list->given, CACHED_RUNS_MAX);
+    list->given = 0;
+}
 
-    if (pages > LARGE_CACHE_PAGES_MAX) return NULL;
-    below = &large_cache->below[pages];
-    page = large_cache->run[pages].below;
-    if (page == 0) {
-        below->max = (uint8_t)min_size((size_t)below->max + below->given, RUNS_BELOW_MAX);
-        below->given = 0;
-        return NULL;
+char *large_cache_take_run(struct cache *cache, size_t pages, bool is_staggered)
+{
+    struct large_cache *large_cache = cache->large_cache;
+    size_t kind = large_kind(pages, is_staggered);
+
+    if (large_cache->list[kind].first == NULL) {
+        keep_more(&large_cache->list[kind]);
+        kind = other_kind(kind);
+        if (large_cache->list[kind].first == NULL) return NULL;
     }
-    large_cache->run[pages].below = page_record(page)->cached.below;
-    RELAXED_STORE(below->count, (uint8_t)(below->count - 1));
-    RELAXED_STORE(large_cache->room_pages, large_cache->room_pages + (uint32_t)pages);
     RELAXED_STORE(large_cache->takes, large_cache->takes + 1);
-    page_unmark_cached(page_record(page));
-    return page_address(page);
+    return page_address(pop(cache, kind));
 }
 
-/* The one that was freed last goes below. */
-static void push_below(struct large_cache *large_cache, uint32_t pages)
+/* What is full of other kinds makes room. Nothing is left for the caller to return, so the look at
+ * the purge budget is here: a program whose lengths take turns would come by no other. */
+static void drain_and_put(struct cache *cache, struct page *record, char *block)
 {
-    struct cached_run *run = &large_cache->run[pages];
-
-    page_record(run->page)->cached.below = run->below;
-    run->below = run->page;
-    RELAXED_STORE(large_cache->below[pages].count, (uint8_t)(large_cache->below[pages].count + 1));
-}
-
-/* What is full of other lengths makes room. Nothing may be left for the caller to return, so the
- * look at the purge budget is here: a program whose lengths take turns would come by no other. */
-static void drain_and_store(struct cache *cache, uint32_t page, char *block, uint32_t pages)
-{
-    large_cache_drain(cache->large_cache);
-    large_cache_store(cache->large_cache, page, block, pages);
+    large_cache_drain(cache);
+    (void)large_cache_put(cache->large_cache, record, block);
     if (unlikely(decay_after_return())) cache_drain_all(cache);
 }
 
-/* Of two runs of one length the one that was freed last stays: it is warm. The other one stays
- * below it when as many were given back before and wanted again. When there is none of its length,
- * all others go. */
-uint32_t large_cache_replace(struct cache *cache, uint32_t page, char *block, uint32_t pages)
+/* Of the runs of one length the one that was freed last stays: it is warm. When there is none of its
+ * length, all others go. */
+uint32_t large_cache_replace(struct cache *cache, uint32_t page, char *block)
 {
-    struct large_cache *large_cache = cache->large_cache;
-    struct runs_below *below = &large_cache->below[pages];
-    uint32_t older = 0;
+    struct page *record = page_record(page);
+    size_t kind = large_kind(record->run_pages, page_is_staggered(record));
+    struct cached_runs *list = &cache->large_cache->list[kind];
+    uint32_t older;
 
-    if (pages > room_pages_max()) return page;
-    if (large_cache->run[pages].block == NULL) {
-        drain_and_store(cache, page, block, pages);
-        return 0;
+    if (list->max == 0) {
+        (void)large_end_stagger(cache, record, block);
+        return page;
     }
-    if (below->count < below->max && pages <= large_cache->room_pages) {
-        push_below(large_cache, pages);
+    if (list->first != NULL) {
+        if (list->given < CACHED_RUNS_MAX) list->given++;
     } else {
-        if (below->given < RUNS_BELOW_MAX) below->given++;
-        older = large_cache->run[pages].page;
-        page_unmark_cached(page_record(older));
-        RELAXED_STORE(large_cache->room_pages, large_cache->room_pages + pages);
+        kind = other_kind(kind);
+        if (cache->large_cache->list[kind].first == NULL) {
+            drain_and_put(cache, record, block);
+            return 0;
+        }
     }
-    large_cache_store(large_cache, page, block, pages);
+    older = pop(cache, kind);
+    (void)large_cache_put(cache->large_cache, record, block);
     return older;
 }
 
@@ -144,18 +147,12 @@ READS_UNLOCKED void large_cache_add_numbers(const struct cache *cache,
     if (large_cache == NULL) return;
     sum->pages += room_pages_max() - RELAXED_LOAD(large_cache->room_pages);
     sum->takes += RELAXED_LOAD(large_cache->takes);
-    for (unsigned pages = 1; pages <= LARGE_CACHE_PAGES_MAX; pages++)
-        sum->count += (size_t)(RELAXED_LOAD(large_cache->run[pages].block) != NULL)
-                    + RELAXED_LOAD(large_cache->below[pages].count);
-}
+    for (unsigned kind = 0; kind < LARGE_KINDS; kind++) {
+        uint8_t count = RELAXED_LOAD(large_cache->list[kind].count);
 
-/* L1. Returns its pages. */
-static size_t check_cached_run(uint32_t page, size_t pages)
-{
-    const struct page *record = page_record(page);
-
-    require(page_is_cached(record) && record->run_pages == pages && record->slab == 0);
-    return pages;
+        sum->count += count;
+        if (kind % 2 != 0) sum->staggered -= count;
+    }
 }
 
 void large_cache_check(const struct cache *cache)
@@ -164,18 +161,19 @@ void large_cache_check(const struct cache *cache)
     size_t sum = 0;
 
     if (large_cache == NULL) return;
-    for (unsigned pages = 1; pages <= LARGE_CACHE_PAGES_MAX; pages++) {
-        const struct cached_run *run = &large_cache->run[pages];
+    for (unsigned kind = 0; kind < LARGE_KINDS; kind++) {
+        const struct cached_runs *list = &large_cache->list[kind];
+        const struct page *record;
         unsigned count = 0;
 
-        for (uint32_t page = run->below; page != 0; page = page_record(page)->cached.below) {
-            sum += check_cached_run(page, pages);
+        for (const char *block = list->first; block != NULL; block = record->cached_next) {
+            record = page_record(page_at(block));
+            require(page_is_cached(record) && large_begin(page_at(block)) == block
+                    && large_kind(record->run_pages, page_is_staggered(record)) == kind); /* L1 */
             count++;
         }
-        require(count == large_cache->below[pages].count); /* L1 */
-        if (run->block == NULL) continue;
-        sum += check_cached_run(run->page, pages);
-        require(page_address(run->page) == run->block); /* L1 */
+        require(count == list->count && count <= list->max); /* L1 */
+        sum += count * (kind / 2);
     }
     require(large_cache->room_pages + sum == room_pages_max()); /* L2 */
 }

@@ -1,12 +1,12 @@
 /* large_cache.h - the runs of pages that a thread keeps for its next large blocks.
  *
- * A thread keeps the last run that it freed of each length, so that its next block of just that
- * many pages takes no lock and changes no map. Of a length whose runs it gave back and wanted again
- * it keeps more, below the last one, linked through their records. For the page heap a cached run
- * is a large block; a mark in its record tells the doors that the program does not hold it.
+ * A thread keeps the last run that it freed of each kind, so that its next block of just that many
+ * pages takes no lock and changes no map. Of a kind whose runs it gave back and wanted again it keeps
+ * more. For the page heap a cached run is a large block; a mark in its record tells the doors that
+ * the program does not hold it. A staggered one (heap/large.c) is of another kind than one of as many
+ * pages that is not, and stays staggered: the next block of its kind begins where it did.
  *
- * L1  run[n] is no block, or a run of n pages in state PAGE_LARGE whose record is marked; the same
- *     holds for the below[n].count runs below it
+ * L1  list[kind] links list[kind].count runs of that kind in state PAGE_LARGE, which are marked
  * L2  room_pages is what the sum of their lengths leaves of LARGE_CACHE_BYTES_MAX
  * Written by the owner thread only. The statistics read it without a lock and allow for being a
  * moment late.
@@ -20,23 +20,21 @@
 /* A thread that asks now and then only keeps none: it has asked for this many blocks first. */
 enum { LARGE_CACHE_AFTER = 8 };
 
-struct cached_run {
-    char *block; /* NULL: there is none */
-    uint32_t page;
-    uint32_t below; /* the first page of the next one below; 0: there is none */
-};
+/* Large blocks of one kind are equally long: so many pages, staggered or not. */
+enum { LARGE_KINDS = 2 * (LARGE_CACHE_PAGES_MAX + 1) };
+INLINE size_t large_kind(size_t pages, bool is_staggered) { return 2 * pages + is_staggered; }
 
-/* How many runs of a length are kept below the last one. */
-struct runs_below {
+/* The runs of one kind. */
+struct cached_runs {
+    char *first; /* the block that was freed last; NULL: there is none */
     uint8_t count, max;
-    uint8_t given; /* of this length, back to the page heap since one was wanted last */
+    uint8_t given; /* of this kind, back to the page heap since one was wanted last */
 };
 
 struct large_cache {
-    struct cached_run run[LARGE_CACHE_PAGES_MAX + 1]; /* L1: by length */
-    struct runs_below below[LARGE_CACHE_PAGES_MAX + 1];
-    uint32_t room_pages; /* L2 */
-    uint64_t takes;      /* statistics: large blocks that came from here */
+    struct cached_runs list[LARGE_KINDS]; /* L1 */
+    uint32_t room_pages;                  /* L2 */
+    uint64_t takes;                       /* statistics: large blocks that came from here */
 };
 
 /* How many runs for blocks of that size may be kept at once. */
@@ -50,70 +48,78 @@ INLINE size_t large_cache_bytes(const struct large_cache *large_cache)
     return (most - large_cache->room_pages) * page_bytes();
 }
 
-/* Counts a block that was asked for, and begins to keep runs after enough of them. */
-void large_cache_begin_soon(struct cache *cache);
-
-/* A large block of this length; NULL: none is kept. */
-INLINE void *large_cache_take(struct cache *cache, size_t pages)
-{
-    struct large_cache *large_cache = cache->large_cache;
-    void *block;
-
-    if (pages > LARGE_CACHE_PAGES_MAX || unlikely(large_cache == NULL)) return NULL;
-    block = large_cache->run[pages].block;
-    if (block == NULL) return NULL;
-    RELAXED_STORE(large_cache->run[pages].block, NULL);
-    RELAXED_STORE(large_cache->room_pages, large_cache->room_pages + (uint32_t)pages);
-    RELAXED_STORE(large_cache->takes, large_cache->takes + 1);
-    page_unmark_cached(page_record(large_cache->run[pages].page));
-    return block;
-}
-
-/* The same when the last one freed of that length is taken; NULL: there is none below it either. */
-void *large_cache_take_below(struct large_cache *large_cache, size_t pages);
-
-/* There is none of its length, and room. */
-INLINE void large_cache_store(struct large_cache *large_cache, uint32_t page, char *block,
-                              uint32_t pages)
-{
-    page_mark_cached(page_record(page));
-    large_cache->run[pages].page = page;
-    RELAXED_STORE(large_cache->run[pages].block, block);
-    RELAXED_STORE(large_cache->room_pages, large_cache->room_pages - pages);
-}
-
-/* When one of its length is there already, or that would be too much; the rest of
- * large_cache_put. The older one goes below, where there is room for it. */
-uint32_t large_cache_replace(struct cache *cache, uint32_t page, char *block, uint32_t pages);
-
-/* Takes in the run of a large block. Returns the run that goes back to the page heap for it,
- * perhaps itself; 0: none. */
-INLINE uint32_t large_cache_put(struct cache *cache, uint32_t page, void *block)
-{
-    struct large_cache *large_cache = cache->large_cache;
-    uint32_t pages = page_record(page)->run_pages;
-
-    if (pages > LARGE_CACHE_PAGES_MAX || large_cache == NULL) return page;
-    if (unlikely(large_cache->run[pages].block != NULL)
-        || unlikely(pages > large_cache->room_pages))
-        return large_cache_replace(cache, page, block, pages);
-    large_cache_store(large_cache, page, block, pages);
-    return 0;
-}
-
-/* Gives all back. */
-void large_cache_drain(struct large_cache *large_cache);
-/* Takes of large caches that no thread has any more. */
-extern PRIVATE uint64_t large_cache_takes_before; /* atomic, written under threads_lock */
-/* Its takes are among those from now on. Under threads_lock, under which both are counted. */
-void large_cache_pass_takes_on(struct large_cache *large_cache);
-/* Staggered blocks (heap/large.c) that were taken, less those given, by threads that have no cache,
- * or had another one; atomic. */
+/* Staggered blocks (heap/large.c) that were taken, less those given back to the page heap, by threads
+ * that have no cache, or had another one; atomic. */
 extern PRIVATE uint32_t large_staggered_before;
 
 /* So many more blocks are staggered; UINT32_MAX: one less. NULL: of a thread that has no cache. */
 void large_cache_count_staggered(struct cache *cache, uint32_t more);
 
+/* What the program held, and no arena owns, is to go back, staggered or not. `cache`: the thread's;
+ * NULL: it has none. Returns its first page's address. */
+INLINE char *large_end_stagger(struct cache *cache, struct page *record, char *block)
+{
+    char *run = block - page_begin_offset(record);
+
+    if (!page_is_staggered(record)) return block;
+    page_unmark_staggered(record);
+    large_cache_count_staggered(cache, UINT32_MAX);
+    return run;
+}
+
+/* Counts a block that was asked for, and begins to keep runs after enough of them. */
+void large_cache_begin_soon(struct cache *cache);
+
+/* The block of this kind that was freed last, in the first region; NULL: none is kept, or it is not
+ * there. */
+INLINE void *large_cache_take(struct large_cache *large_cache, size_t pages, bool is_staggered)
+{
+    struct cached_runs *list = &large_cache->list[large_kind(pages, is_staggered)];
+    char *block = list->first;
+    struct page *record;
+
+    if (unlikely(!is_in_first_region(block))) return NULL;
+    record = page_record(page_of_first(block));
+    list->first = record->cached_next;
+    record->cached_next = NULL; /* R3 */
+    RELAXED_STORE(list->count, (uint8_t)(list->count - 1));
+    RELAXED_STORE(large_cache->room_pages, large_cache->room_pages + (uint32_t)pages);
+    RELAXED_STORE(large_cache->takes, large_cache->takes + 1);
+    page_end_cached(record);
+    return block;
+}
+
+/* The run of a block of so many pages of either kind, better of that of a staggered one; not
+ * staggered any more. NULL: none is kept. */
+char *large_cache_take_run(struct cache *cache, size_t pages, bool is_staggered);
+
+/* Takes in a large block that has no fence, not longer than LARGE_CACHE_PAGES_MAX. False: as many of
+ * its kind are there already, or that would be too much. */
+INLINE bool large_cache_put(struct large_cache *large_cache, struct page *record, char *block)
+{
+    uint32_t pages = record->run_pages;
+    struct cached_runs *list = &large_cache->list[large_kind(pages, page_is_staggered(record))];
+
+    if (unlikely(list->count >= list->max) || unlikely(pages > large_cache->room_pages))
+        return false;
+    record->cached_next = list->first;
+    list->first = block;
+    RELAXED_STORE(list->count, (uint8_t)(list->count + 1));
+    RELAXED_STORE(large_cache->room_pages, large_cache->room_pages - pages);
+    page_begin_cached(record);
+    return true;
+}
+
+/* The same of one that it does not take: room is made for it, or not. Returns the run that goes back
+ * to the page heap, perhaps its own, not staggered any more; 0: none. */
+uint32_t large_cache_replace(struct cache *cache, uint32_t page, char *block);
+
+/* Gives all back. */
+void large_cache_drain(struct cache *cache);
+/* Takes of large caches that no thread has any more. */
+extern PRIVATE uint64_t large_cache_takes_before; /* atomic, written under threads_lock */
+/* Its takes are among those from now on. Under threads_lock, under which both are counted. */
+void large_cache_pass_takes_on(struct large_cache *large_cache);
 /* Large blocks, and their pages, that are free but still counted. */
 struct large_cache_numbers {
     size_t pages, count;

@@ -86,7 +86,7 @@ static void keep_no_runs(struct cache *cache)
     struct large_cache *large_cache = cache->large_cache;
 
     if (large_cache == NULL) return;
-    large_cache_drain(large_cache);
+    large_cache_drain(cache);
     lock_take(&threads_lock);
     large_cache_pass_takes_on(large_cache);
     RELAXED_STORE(cache->large_cache, NULL);

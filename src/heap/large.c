@@ -208,13 +208,16 @@ static NOINLINE void *begin_staggered(struct cache *cache, char *run, size_t siz
                              : begin_beyond_first(cache, run, size, align);
 }
 
+/* Is the block staggered that takes so many pages? As large_spare tells. */
+INLINE bool leaves_spare(size_t size, size_t pages)
+{
+    return (pages << space.page_shift) - size >= PAGE_STAGGERED;
+}
+
 /* The block of a run of so many pages that no arena owns. */
 INLINE void *begin_block(struct cache *cache, char *run, size_t pages, size_t size, size_t align)
 {
-    /* As large_spare tells. */
-    return likely((pages << space.page_shift) - size < PAGE_STAGGERED)
-             ? run
-             : begin_staggered(cache, run, size, align);
+    return likely(!leaves_spare(size, pages)) ? run : begin_staggered(cache, run, size, align);
 }
 
 static NOINLINE void *begin_for(struct cache *cache, char *run, const struct alloc_request *request)
@@ -252,24 +255,23 @@ static NOINLINE void *lease_anew(const struct alloc_request *request, size_t pag
     return begin_for(thread_word()->cache, block, request);
 }
 
-/* A run that the thread kept. */
-static NOINLINE void *begin_kept(struct cache *cache, void *run,
-                                 const struct alloc_request *request)
+/* NULL: the thread keeps no run of this length, or only begins to keep some. */
+static NOINLINE void *lease_kept(struct cache *cache, const struct alloc_request *request,
+                                 size_t pages)
 {
-    if (request->zero) large_clear(run, request_pages(request) << space.page_shift);
-    return begin_for(cache, run, request);
-}
+    size_t size = request->size;
+    void *block = NULL, *run;
 
-/* The run of this length that was freed last is taken; others may lie below it. */
-static NOINLINE void *lease_below(struct cache *cache, const struct alloc_request *request,
-                                  size_t pages)
-{
-    void *block = NULL;
-
-    if (likely(cache->large_cache != NULL))
-        block = large_cache_take_below(cache->large_cache, pages);
-    else large_cache_begin_soon(cache);
-    return block != NULL ? begin_kept(cache, block, request) : lease_anew(request, pages);
+    if (unlikely(cache->large_cache == NULL)) {
+        large_cache_begin_soon(cache);
+        return NULL;
+    }
+    if (likely(request->align <= LINE_BYTES))
+        block = large_cache_take(cache->large_cache, pages, leaves_spare(size, pages));
+    run = block != NULL ? (void *)round_down((uintptr_t)block, page_bytes())
+                        : large_cache_take_run(cache, pages, leaves_spare(size, pages));
+    if (run != NULL && request->zero) large_clear(run, pages << space.page_shift);
+    return block != NULL || run == NULL ? block : begin_for(cache, run, request);
 }
 
 /* What is filled is not kept. */
@@ -314,9 +316,8 @@ void *large_lease(const struct alloc_request *request)
         || unlikely(arena_if_counts_large(request->arena) != NULL))
         return lease_filled(request);
     if (!may_be_kept(request, pages)) return lease_anew(request, pages);
-    block = large_cache_take(cache, pages);
-    return likely(block != NULL) ? begin_kept(cache, block, request)
-                                 : lease_below(cache, request, pages);
+    block = lease_kept(cache, request, pages);
+    return likely(block != NULL) ? block : lease_anew(request, pages);
 }
 
 /* The thread keeps no run of this length. */
@@ -335,13 +336,12 @@ static NOINLINE void *malloc_run(struct cache *cache, size_t size, size_t pages)
                                  : alloc_here(size, 1, false);
 }
 
-/* The run of this length that was freed last is taken; others may lie below it. */
-static NOINLINE void *malloc_below(struct cache *cache, size_t size, size_t pages)
+/* Of this kind there is none, or not in the first region. */
+static NOINLINE void *malloc_other_kind(struct cache *cache, size_t size, size_t pages)
 {
-    void *block = large_cache_take_below(cache->large_cache, pages);
+    char *run = large_cache_take_run(cache, pages, leaves_spare(size, pages));
 
-    return block != NULL ? begin_block(cache, block, pages, size, 1)
-                         : malloc_run(cache, size, pages);
+    return run != NULL ? begin_block(cache, run, pages, size, 1) : malloc_run(cache, size, pages);
 }
 
 /* The usual way of a thread that nobody counts: a run that it kept, else one of the page heap. Near
@@ -356,11 +356,10 @@ void *malloc_large(size_t size)
     if (unlikely(!cache->front.keeps_runs) || unlikely(RELAXED_LOAD(decay_care_at_bytes) == 0))
         return alloc_here(size, 1, false);
     pages = pages_for(size);
-    if (unlikely(cache->large_cache == NULL)) return malloc_run(cache, size, pages);
-    block = large_cache_take(cache, pages);
-    if (likely(block != NULL)) return begin_block(cache, block, pages, size, 1);
-    return pages <= LARGE_CACHE_PAGES_MAX ? malloc_below(cache, size, pages)
-                                          : malloc_run(cache, size, pages);
+    if (unlikely(pages > LARGE_CACHE_PAGES_MAX) || unlikely(cache->large_cache == NULL))
+        return malloc_run(cache, size, pages);
+    block = large_cache_take(cache->large_cache, pages, leaves_spare(size, pages));
+    return likely(block != NULL) ? block : malloc_other_kind(cache, size, pages);
 }
 
 void large_put(uint32_t page)

@@ -30,17 +30,6 @@ void *large_lease_unhelped(const struct alloc_request *request);
 /* The same once, without help, and not filled: for shortage.c. */
 void *large_lease_once(const struct alloc_request *request);
 
-/* What the program held, and no arena owns, is to go back, staggered or not. `cache`: the thread's;
- * NULL: it has none. Returns its first page's address. */
-INLINE char *large_end_stagger(struct cache *cache, struct page *record, char *block)
-{
-    char *run = block - page_begin_offset(record);
-
-    if (!page_is_staggered(record)) return block;
-    page_unmark_staggered(record);
-    large_cache_count_staggered(cache, UINT32_MAX);
-    return run;
-}
 /* One that is neither sampled nor staggered. */
 void large_put(uint32_t page);
 /* One in any state but that of a sampled one. */

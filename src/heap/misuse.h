@@ -33,8 +33,8 @@ INLINE bool begins_at(const void *pointer, uint32_t page)
  * `page` is the one that it lies in. */
 INLINE bool is_plain_large(const void *pointer, uint32_t page)
 {
-    return likely(page != 0) && likely(page_is_held_large(page_record(page)))
-        && likely(begins_at(pointer, page));
+    return likely(page != 0)
+        && likely(page_holds_large_at(page_record(page), offset_in_page(pointer)));
 }
 
 /* The class of an address in the class map, whichever magazine frees go to; 0: none. */

@@ -332,31 +332,41 @@ static NOINLINE void give_other(struct cache *cache, void *block)
     else give_kind(cache, block);
 }
 
-/* Neither sampled nor staggered. */
-INLINE void give_run(struct cache *cache, uint32_t page, void *run)
+/* The thread does not keep the run of a block that is_plain_large, or in place of another one. */
+static NOINLINE void give_run(struct cache *cache, void *block, uint32_t page)
 {
-    page = large_cache_put(cache, page, run);
+    struct page *record = page_record(page);
+
+    if (record->run_pages <= LARGE_CACHE_PAGES_MAX && cache->large_cache != NULL)
+        page = large_cache_replace(cache, page, block);
+    else (void)large_end_stagger(cache, record, block);
     if (page != 0) large_put(page);
 }
 
-/* Jumped to. */
-static NOINLINE void give_staggered(struct cache *cache, void *block, uint32_t page)
+INLINE void give_plain_large(struct cache *cache, void *block, uint32_t page)
 {
-    give_run(cache, page, large_end_stagger(cache, page_record(page), block));
+    struct page *record = page_record(page);
+
+    if (unlikely(record->run_pages > LARGE_CACHE_PAGES_MAX) || unlikely(cache->large_cache == NULL)
+        || unlikely(!large_cache_put(cache->large_cache, record, block)))
+        give_run(cache, block, page);
+}
+
+static NOINLINE void give_pages_beyond_first(struct cache *cache, void *block)
+{
+    uint32_t page = page_at_beyond_first(block);
+
+    if (is_plain_large(block, page)) give_plain_large(cache, block, page);
+    else give_other(cache, block);
 }
 
 /* Of no class in the class map; where blocks are filled, give_other is for all of them. */
 static NOINLINE void give_pages(struct cache *cache, void *block)
 {
-    uint32_t page = page_at(block);
+    uint32_t page = page_in_first(block);
 
-    if (!is_plain_large(block, page)) {
-        give_other(cache, block);
-    } else if (page_is_staggered(page_record(page))) {
-        give_staggered(cache, block, page);
-    } else {
-        give_run(cache, page, block);
-    }
+    if (likely(is_plain_large(block, page))) give_plain_large(cache, block, page);
+    else give_pages_beyond_first(cache, block);
 }
 
 static void count_given(const void *block)

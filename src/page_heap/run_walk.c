@@ -72,12 +72,11 @@ struct totals {
 };
 
 /* All pages of a slab say what its first page says, and no other page says anything. In the first
- * page of a free run the links share the field of the slab. */
+ * page of a free run the links share the field of the slab, and in that of a large block the next
+ * one in a large cache does, which its thread writes meanwhile. */
 static void check_pages(const struct page *record)
 {
-    bool is_slab = !is_free_state(record->state) && !is_supplied_free_state(record->state)
-                && record->state != PAGE_MANUAL && record->state != PAGE_SAMPLED;
-    uint32_t slab = is_slab ? record->slab : 0;
+    uint32_t slab = record->state == PAGE_USED ? record->slab : 0;
 
     require(record->class_at == 0 || record->state == PAGE_USED); /* R3 */
     require((record->class_at != 0) == (slab != 0));              /* R3 */

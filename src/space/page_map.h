@@ -20,8 +20,8 @@
  * R2  no two neighbours are free in the same state, but where two pieces touch
  *     (page_heap/supplied.h)
  * R3  slab and class_at are set in every page of a slab, and zero in all other pages, except slab
- *     in the first page of a sampled block, of one of a manual arena and of a vast one, and in the
- *     last page of a hardened one
+ *     in the first page of a sampled block, of one of a manual arena, of a vast one and of one in a
+ *     large cache, and in the last page of a hardened one
  * Written under the page heap's lock, except slab and class_at (under the arena's lock, while the
  * run belongs to the arena), the marks in bin_index, and what a cached or a hardened run keeps in
  * its records (by who holds it).
@@ -76,11 +76,8 @@ struct page {
     union {
         struct {
             uint32_t next, previous;
-        } bin; /* in the first page of a free run */
-        struct {
-            uint32_t zero;  /* `slab` */
-            uint32_t below; /* the next one; 0: there is none */
-        } cached; /* in the first page of a run that lies below another in a large cache */
+        } bin;             /* in the first page of a free run */
+        char *cached_next; /* in the first page of a run in a large cache: the next block there */
         struct {
             uint32_t zero; /* `slab` */
             uint32_t end;  /* the page after those that its page heap opened before; 0: none */
@@ -112,6 +109,16 @@ INLINE uint16_t page_heap_number(const struct page *record)
 {
     return PAGE_HEAPS == 1 ? 0 : RELAXED_LOAD(record->bin_index) % PAGE_STAGGERED % PAGE_HEAPS;
 }
+/* Of a large block that may be staggered, and stays so. */
+INLINE void page_begin_cached(struct page *record)
+{
+    RELAXED_STORE(record->bin_index, (uint16_t)(record->bin_index | PAGE_CACHED));
+}
+INLINE void page_end_cached(struct page *record)
+{
+    RELAXED_STORE(record->bin_index, (uint16_t)(record->bin_index & ~(unsigned)PAGE_CACHED));
+}
+/* Of one that is not, or not any more. */
 INLINE void page_mark_cached(struct page *record)
 {
     RELAXED_STORE(record->bin_index, (uint16_t)(PAGE_CACHED + page_heap_number(record)));
@@ -149,6 +156,14 @@ INLINE size_t page_spare_bytes(const struct page *record)
 INLINE size_t page_begin_offset(const struct page *record)
 {
     return (size_t)(RELAXED_LOAD(record->bin_index) & PAGE_LINES) / (PAGE_LINE / LINE_BYTES);
+}
+/* Is it page_is_held_large, and does the block begin so many bytes behind the start of the page? */
+INLINE bool page_holds_large_at(const struct page *record, size_t offset)
+{
+    uint16_t marks = RELAXED_LOAD(record->bin_index);
+
+    return record->state == PAGE_LARGE && likely(marks < PAGE_FENCED)
+        && likely((size_t)(marks & PAGE_LINES) / (PAGE_LINE / LINE_BYTES) == offset);
 }
 INLINE void page_mark_staggered(struct page *record, unsigned lines)
 {

@@ -103,6 +103,19 @@ INLINE bool is_in_first(const void *address, size_t *index)
     return *index < open_pages;
 }
 
+/* Does the first region hold the address? */
+INLINE bool is_in_first_region(const void *address)
+{
+    return (uintptr_t)address - (uintptr_t)space.region[0].base < space.region[0].bytes;
+}
+/* The page that holds it then. */
+INLINE uint32_t page_of_first(const void *address)
+{
+    size_t offset = (uintptr_t)address - (uintptr_t)space.region[0].base;
+
+    return 1 + (uint32_t)(offset >> space.page_shift);
+}
+
 /* The number of the open page of the first region that holds the address; 0: none does. */
 INLINE uint32_t page_in_first(const void *address)
 {

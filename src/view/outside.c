@@ -96,10 +96,9 @@ enum {
         FIELD(cache, overflows), FIELDS(cache, spare), STRUCT_ROW(front), FIELDS(front, magazine), \
         FIELD(front, quarantine), STRUCT_ROW(magazine), FIELD(magazine, top),                      \
         FIELD(magazine, limit), STRUCT_ROW(spare), FIELD(spare, count), FIELD(spare, capacity),    \
-        FIELD(spare, closed), STRUCT_ROW(large_cache), FIELDS(large_cache, run),                   \
-        FIELD(large_cache, room_pages), FIELD(large_cache, takes), FIELDS(large_cache, below),     \
-        STRUCT_ROW(runs_below), FIELD(runs_below, count), STRUCT_ROW(cached_run),                  \
-        FIELD(cached_run, block), STRUCT_ROW(quarantine), FIELDS(quarantine, held),                \
+        FIELD(spare, closed), STRUCT_ROW(large_cache), FIELDS(large_cache, list),                  \
+        FIELD(large_cache, room_pages), FIELD(large_cache, takes), STRUCT_ROW(cached_runs),        \
+        FIELD(cached_runs, count), STRUCT_ROW(quarantine), FIELDS(quarantine, held),               \
         FIELD(quarantine, run_pages), FIELD(quarantine, run_count),                                \
         FIELD(quarantine, all_open_pages), STRUCT_ROW(held_class),                                 \
         FIELD(held_class, waiting_count), STRUCT_ROW(guarded_numbers),                             \

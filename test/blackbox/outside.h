@@ -334,11 +334,13 @@ SHARED void outside_count_runs(struct outside *outside, struct outside_count *co
     count->cached_pages += (outside_constant(outside, "LARGE_CACHE_BYTES_MAX") >> count->shift)
                          - outside_member(outside, runs, "large_cache.room_pages", 0);
     count->takes += outside_member(outside, runs, "large_cache.takes", 0);
-    for (unsigned i = 1; i < outside_row(outside, "large_cache.run")->count; i++)
-        count->cached_runs +=
-            outside_member(outside, outside_at(outside, runs, "large_cache.run", i),
-                           "cached_run.block", 0)
-            != 0;
+    for (unsigned kind = 0; kind < outside_row(outside, "large_cache.list")->count; kind++) {
+        uint64_t kept = outside_member(outside, outside_at(outside, runs, "large_cache.list", kind),
+                                       "cached_runs.count", 0);
+
+        count->cached_runs += kept;
+        if (kind % 2 != 0) count->staggered -= kept;
+    }
 }
 
 /* Returns the next one's address. */

@@ -394,6 +394,111 @@ static void a_thread_that_ends_leaves_nothing_kept(void **state)
     prairie_check_all();
 }
 
+/* ---- staggered blocks ---- */
+
+static size_t staggered_bytes(size_t pages) { return bytes_of(pages) - PAGE_STAGGERED; }
+
+static char *take_staggered(size_t pages)
+{
+    char *block = prairie_malloc(staggered_bytes(pages));
+
+    assert_non_null(block);
+    assert_int_equal(prairie_usable_size(block), staggered_bytes(pages));
+    return block;
+}
+
+/* A thread that takes ever another run until a staggered block begins behind the start of its
+ * page. */
+static char *take_shifted(size_t pages)
+{
+    for (unsigned i = 0; i < 10000; i++) {
+        char *block = take_staggered(pages);
+
+        if (!is_page_start(block)) return block;
+    }
+    fail();
+    return NULL;
+}
+
+static size_t allocated_large(void)
+{
+    struct prairie_stats stats = { .struct_bytes = sizeof stats };
+
+    assert_true(prairie_stats_read(&stats));
+    return stats.large_allocated;
+}
+
+static void a_staggered_block_begins_where_the_last_one_did(void **state)
+{
+    size_t allocated;
+    char *block;
+
+    (void)state;
+    begin_to_keep();
+    block = take_shifted(LENGTH);
+    allocated = allocated_large();
+    for (unsigned i = 0; i < 3; i++) {
+        prairie_free(block);
+        assert_int_equal(pages_kept(), LENGTH);
+        assert_int_equal(allocated_large(), allocated - staggered_bytes(LENGTH));
+        prairie_check_all();
+        assert_ptr_equal(take_staggered(LENGTH), block);
+        assert_int_equal(allocated_large(), allocated);
+        prairie_check_all();
+    }
+    prairie_free(block);
+    thread_flush();
+    assert_int_equal(allocated_large(), allocated - staggered_bytes(LENGTH));
+}
+
+static void a_run_serves_blocks_of_both_kinds(void **state)
+{
+    size_t allocated;
+    char *block, *plain, *aligned;
+
+    (void)state;
+    begin_to_keep();
+    block = take_shifted(LENGTH);
+    allocated = allocated_large() - staggered_bytes(LENGTH);
+    prairie_free(block);
+    plain = take_pages(LENGTH);
+    assert_ptr_equal(plain, (char *)round_down((uintptr_t)block, page_bytes()));
+    assert_int_equal(allocated_large(), allocated + bytes_of(LENGTH));
+    prairie_free(plain);
+    assert_ptr_equal(take_staggered(LENGTH), block);
+    assert_int_equal(allocated_large(), allocated + staggered_bytes(LENGTH));
+    prairie_free(block);
+    aligned = prairie_aligned_alloc(page_bytes(), staggered_bytes(LENGTH));
+    assert_ptr_equal(aligned, plain);
+    assert_int_equal(prairie_usable_size(aligned), staggered_bytes(LENGTH));
+    assert_int_equal(allocated_large(), allocated + staggered_bytes(LENGTH));
+    prairie_free(aligned);
+    prairie_check_all();
+}
+
+static void of_both_kinds_of_a_length_one_makes_room(void **state)
+{
+    enum { LONGEST = LARGE_CACHE_PAGES_MAX };
+    size_t fit = (LARGE_CACHE_BYTES_MAX >> 12) / LONGEST;
+    char *plain[8], *block;
+
+    (void)state;
+    assert_in_range(fit, 1, ARRAY_COUNT(plain));
+    begin_to_keep();
+    for (unsigned round = 0; round < 3; round++) {
+        for (size_t i = 0; i < fit; i++) plain[i] = take_pages(LONGEST);
+        for (size_t i = 0; i < fit; i++) prairie_free(plain[i]);
+    }
+    assert_int_equal(pages_kept(), fit * LONGEST);
+    block = take_staggered(LONGEST);
+    prairie_free(block);
+    assert_int_equal(pages_kept(), fit * LONGEST);
+    block = prairie_malloc(staggered_bytes(LONGEST));
+    for (size_t i = 0; i + 1 < fit; i++) plain[i] = take_pages(LONGEST);
+    assert_int_equal(pages_kept(), 0);
+    prairie_check_all();
+}
+
 /* Kept runs are free for the program, whatever the page heap counts. */
 static void statistics_count_it_as_free(void **state)
 {
@@ -458,15 +563,20 @@ static void nothing_is_left_of_the_mark(void **state)
 /* ---- the walk ---- */
 
 static struct large_cache *kept(void) { return thread_front()->cache->large_cache; }
-static struct page *last_record(void) { return page_record(kept()->run[LENGTH / 2].page); }
-static struct page *record_below(void) { return page_record(kept()->run[LENGTH / 2].below); }
+static struct cached_runs *kept_list(void) { return &kept()->list[large_kind(LENGTH / 2, false)]; }
+static struct page *record_at(const char *block) { return page_record(page_at(block)); }
+static struct page *last_record(void) { return record_at(kept_list()->first); }
 
-static void l1_the_last_one_is_not_marked(void) { page_unmark_cached(last_record()); }
-static void l1_one_below_is_not_marked(void) { page_unmark_cached(record_below()); }
+static void l1_the_last_one_is_not_marked(void) { page_end_cached(last_record()); }
+static void l1_the_next_one_is_not_marked(void)
+{
+    page_end_cached(record_at(last_record()->cached_next));
+}
 static void l1_another_length(void) { last_record()->run_pages++; }
-static void l1_of_a_slab(void) { last_record()->slab = 1; }
-static void l1_another_block(void) { kept()->run[LENGTH / 2].block += page_bytes(); }
-static void l1_one_too_many_below(void) { kept()->below[LENGTH / 2].count++; }
+static void l1_another_kind(void) { page_mark_staggered(last_record(), 0); }
+static void l1_another_block(void) { kept_list()->first += LINE_BYTES; }
+static void l1_one_too_many(void) { kept_list()->count++; }
+static void l1_more_than_may_be(void) { kept_list()->max = kept_list()->count - 1; }
 static void l2_more_room_than_there_is(void) { kept()->room_pages++; }
 static void walk_kept(void) { large_cache_check(thread_front()->cache); }
 
@@ -474,11 +584,12 @@ static void broken_invariants_are_found(void **state)
 {
     static const struct harm harms[] = {
         HARM(l1_the_last_one_is_not_marked),
-        HARM(l1_one_below_is_not_marked),
+        HARM(l1_the_next_one_is_not_marked),
         HARM(l1_another_length),
-        HARM(l1_of_a_slab),
+        HARM(l1_another_kind),
         HARM(l1_another_block),
-        HARM(l1_one_too_many_below),
+        HARM(l1_one_too_many),
+        HARM(l1_more_than_may_be),
         HARM(l2_more_room_than_there_is),
     };
 
@@ -497,6 +608,9 @@ UNIT_MAIN(
     UNIT_TEST(of_two_runs_of_a_length_the_warm_one_stays), UNIT_TEST(what_is_kept_is_bounded),
     UNIT_TEST(what_was_wanted_again_is_kept), UNIT_TEST(what_is_kept_of_one_length_is_bounded),
     UNIT_TEST(what_is_kept_of_one_length_fills_all_room), UNIT_TEST(uncached_blocks_pass_it_by),
+    UNIT_TEST(a_staggered_block_begins_where_the_last_one_did),
+    UNIT_TEST(a_run_serves_blocks_of_both_kinds),
+    UNIT_TEST(of_both_kinds_of_a_length_one_makes_room),
     UNIT_TEST(the_only_thread_purges_what_it_drains), UNIT_TEST(a_thread_tells_of_what_it_drains),
     UNIT_TEST(one_that_is_too_much_alone_is_not_kept),
     UNIT_TEST(a_kept_block_reads_as_zero_when_that_is_asked), UNIT_TEST(so_do_those_below_it),

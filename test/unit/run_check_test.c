@@ -89,7 +89,6 @@ static void number_missing_at_the_end_of_a_slab(void)
 {
     at(slab_run, slab_run_pages() - 1)->slab = 0;
 }
-static void number_in_a_large_block(void) { at(large, 0)->slab = slab_number(slab); }
 static void number_inside_a_large_block(void) { at(large, 4)->slab = slab_number(slab); }
 static void number_inside_a_free_run(void) { at(clean, 4)->slab = slab_number(slab); }
 static void number_at_the_end_of_a_free_run(void)
@@ -191,7 +190,6 @@ static void r3_slabs_are_marked_and_nothing_else(void **state)
         HARM(class_missing_at_the_end_of_a_slab),
         HARM(number_missing_in_a_slab),
         HARM(number_missing_at_the_end_of_a_slab),
-        HARM(number_in_a_large_block),
         HARM(number_inside_a_large_block),
         HARM(number_inside_a_free_run),
         HARM(number_at_the_end_of_a_free_run),
