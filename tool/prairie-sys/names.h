@@ -330,7 +330,7 @@
 #define large_cache_pass_takes_on prairie_own_large_cache_pass_takes_on
 #define large_cache_replace prairie_own_large_cache_replace
 #define large_cache_runs_max prairie_own_large_cache_runs_max
-#define large_cache_take_below prairie_own_large_cache_take_below
+#define large_cache_take_run prairie_own_large_cache_take_run
 #define large_cache_takes_before prairie_own_large_cache_takes_before
 #define large_clear prairie_own_large_clear
 #define large_clear_from prairie_own_large_clear_from
