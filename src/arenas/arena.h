@@ -58,8 +58,8 @@ struct cooling_depots {
  * again yet. */
 struct swing {
     size_t bytes;
-    size_t bytes_max; /* since it was 0 */
-    bool is_wide;     /* the depots could not hold it: what is in order goes on into the slabs */
+    size_t bytes_peak; /* since bytes was 0 */
+    bool is_deep;      /* the depots could not hold it: what is in order goes on into the slabs */
 };
 
 struct class_flow {         /* statistics */
