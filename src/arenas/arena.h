@@ -112,7 +112,7 @@ struct arena {
     uint32_t times_destroyed;          /* atomic */
     uint32_t staggered;                /* of the blocks of manual_large */
     uint32_t purged_pages;             /* A4 */
-    uint32_t purged_pages_most;        /* as far as the wish for huge pages knows of them */
+    uint32_t purged_pages_peak;        /* as far as the wish for huge pages knows of them */
     char name[32]; /* that the program gave it; under the control tree's lock, but that arena_create
                       clears it, when nobody knows the number yet */
 };

@@ -10,7 +10,7 @@
 bool sampling_active;
 bool sampling_polls;
 
-static unsigned depth_most = UNWIND_DEPTH_MAX; /* constant after start-up */
+static unsigned depth_max = UNWIND_DEPTH_MAX; /* constant after start-up */
 
 /* Frees have magazines of their own from now on; the sized frees of classes with watched guarded
  * blocks must go on looking at the address. */
@@ -18,7 +18,7 @@ bool sampling_start(unsigned depth)
 {
     bool done;
 
-    if (depth < UNWIND_DEPTH_MAX) depth_most = depth;
+    if (depth < UNWIND_DEPTH_MAX) depth_max = depth;
     done = threads_sample();
     for (unsigned class_index = 1; class_index <= CLASS_OF_1024; class_index++)
         if (sized_free_is_watched(class_index)) sized_free_watch(class_index, 0);
@@ -74,13 +74,13 @@ static unsigned walk(struct sampler *sampler, const void *frame, uintptr_t *retu
     struct interlude before;
     unsigned depth = 0;
 
-    if (likely(hook == NULL)) return unwind_from(frame, return_address, depth_most);
+    if (likely(hook == NULL)) return unwind_from(frame, return_address, depth_max);
     before = hook_begins();
     sampler->frame = frame;
-    hook((void **)return_address, &depth, depth_most);
+    hook((void **)return_address, &depth, depth_max);
     sampler->frame = NULL;
     hook_ends(before);
-    return depth < depth_most ? depth : depth_most;
+    return depth < depth_max ? depth : depth_max;
 }
 
 void sampling_tell_taken(const void *block, const struct origin *origin, size_t bytes)
