@@ -717,13 +717,13 @@
 #define serve_decay_now prairie_own_serve_decay_now
 #define serve_destroy prairie_own_serve_destroy
 #define serve_dump prairie_own_serve_dump
+#define serve_extent_hooks prairie_own_serve_extent_hooks
 #define serve_grow_limit prairie_own_serve_grow_limit
-#define serve_hook prairie_own_serve_hook
-#define serve_hooks prairie_own_serve_hooks
 #define serve_lookup prairie_own_serve_lookup
 #define serve_name prairie_own_serve_name
 #define serve_option prairie_own_serve_option
 #define serve_prefix prairie_own_serve_prefix
+#define serve_prof_hook prairie_own_serve_prof_hook
 #define serve_profile_reset prairie_own_serve_profile_reset
 #define serve_purge prairie_own_serve_purge
 #define serve_query prairie_own_serve_query
