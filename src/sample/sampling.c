@@ -30,10 +30,10 @@ bool sampling_start(unsigned depth)
 union sampling_hook sampling_hooks[HOOK_COUNT] SEALED;
 
 /* Where a thread was before a hook was called. */
-struct interlude {
+struct sampling_callout {
     struct sampler *sampler;
     bool in_hook;
-    struct os_interlude outside;
+    struct os_callout outside;
 };
 
 struct sampler *sampler_here(void)
@@ -43,20 +43,20 @@ struct sampler *sampler_here(void)
     return counting != NULL ? counting->sampler : NULL;
 }
 
-static struct interlude hook_begins(void)
+static struct sampling_callout hook_begins(void)
 {
     struct sampler *sampler = sampler_here();
-    struct interlude before = { sampler, sampler != NULL && sampler->in_hook,
-                                os_interlude_begins() };
+    struct sampling_callout before = { sampler, sampler != NULL && sampler->in_hook,
+                                       os_callout_begin() };
 
     if (sampler != NULL) sampler->in_hook = true;
     return before;
 }
 
-static void hook_ends(struct interlude before)
+static void hook_ends(struct sampling_callout before)
 {
     if (before.sampler != NULL) before.sampler->in_hook = before.in_hook;
-    os_interlude_ends(before.outside);
+    os_callout_end(before.outside);
 }
 
 void sampling_walk(void **return_address, unsigned *depth, unsigned most)
@@ -71,7 +71,7 @@ void sampling_walk(void **return_address, unsigned *depth, unsigned most)
 static unsigned walk(struct sampler *sampler, const void *frame, uintptr_t *return_address)
 {
     void (*hook)(void **, unsigned *, unsigned) = RELAXED_LOAD(sampling_hooks[HOOK_WALK].walk);
-    struct interlude before;
+    struct sampling_callout before;
     unsigned depth = 0;
 
     if (likely(hook == NULL)) return unwind_from(frame, return_address, depth_max);
@@ -87,7 +87,7 @@ void sampling_tell_taken(const void *block, const struct origin *origin, size_t 
 {
     void (*hook)(const void *, size_t, void **, unsigned, size_t) =
         RELAXED_LOAD(sampling_hooks[HOOK_TAKEN].taken);
-    struct interlude before;
+    struct sampling_callout before;
 
     if (likely(hook == NULL)) return;
     before = hook_begins();
@@ -98,7 +98,7 @@ void sampling_tell_taken(const void *block, const struct origin *origin, size_t 
 void sampling_tell_given(const void *block, uint32_t number)
 {
     void (*hook)(const void *, size_t) = RELAXED_LOAD(sampling_hooks[HOOK_GIVEN].given);
-    struct interlude before;
+    struct sampling_callout before;
 
     if (likely(hook == NULL)) return;
     before = hook_begins();
@@ -109,7 +109,7 @@ void sampling_tell_given(const void *block, uint32_t number)
 void sampling_tell_dumped(const char *path)
 {
     void (*hook)(const char *) = RELAXED_LOAD(sampling_hooks[HOOK_DUMP].dump);
-    struct interlude before;
+    struct sampling_callout before;
 
     if (hook == NULL) return;
     before = hook_begins();

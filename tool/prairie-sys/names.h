@@ -447,6 +447,8 @@
 #define os_address_space_used prairie_own_os_address_space_used
 #define os_at_exit prairie_own_os_at_exit
 #define os_at_fork prairie_own_os_at_fork
+#define os_callout_begin prairie_own_os_callout_begin
+#define os_callout_end prairie_own_os_callout_end
 #define os_close prairie_own_os_close
 #define os_code_read prairie_own_os_code_read
 #define os_commit prairie_own_os_commit
@@ -471,8 +473,6 @@
 #define os_has_one_thread prairie_own_os_has_one_thread
 #define os_highest_address prairie_own_os_highest_address
 #define os_huge_page_mode prairie_own_os_huge_page_mode
-#define os_interlude_begins prairie_own_os_interlude_begins
-#define os_interlude_ends prairie_own_os_interlude_ends
 #define os_keep_error_output prairie_own_os_keep_error_output
 #define os_keep_from_child prairie_own_os_keep_from_child
 #define os_link_text prairie_own_os_link_text
