@@ -362,6 +362,7 @@
 #define limits_look_from prairie_own_limits_look_from
 #define limits_note_retaken prairie_own_limits_note_retaken
 #define limits_room_bytes prairie_own_limits_room_bytes
+#define limits_set_bars_clean prairie_own_limits_set_bars_clean
 #define limits_set_hard prairie_own_limits_set_hard
 #define limits_set_looks_for_stalls prairie_own_limits_set_looks_for_stalls
 #define limits_set_soft prairie_own_limits_set_soft
