@@ -283,7 +283,7 @@ static void count_staggered_of_others(const struct cache *mine)
 
     for (const struct cache *cache = first_cache; cache != NULL; cache = cache->next)
         if (cache != mine) sum += cache->staggered;
-    RELAXED_STORE(large_staggered_before, large_staggered_before + sum);
+    large_cache_count_staggered(NULL, sum);
 }
 
 /* The blocks in the other threads' magazines are lost to the child: their owners may have been in
@@ -302,7 +302,7 @@ void cache_list_forget_others(void)
     abandoned_visit(list_add);
     if (mine != NULL) list_add(mine);
     count_use(mine != NULL);
-    RELAXED_STORE(cached_wide_bytes, mine != NULL ? (ptrdiff_t)cache_wide_bytes(mine) : 0);
+    cache_forget_wide_of_others(mine);
     quarantines_forget_others(mine);
 }
 

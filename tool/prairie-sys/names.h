@@ -72,13 +72,16 @@
 #define cache_aim prairie_own_cache_aim
 #define cache_bind prairie_own_cache_bind
 #define cache_check prairie_own_cache_check
+#define cache_count_wide prairie_own_cache_count_wide
 #define cache_drain_all prairie_own_cache_drain_all
 #define cache_enlarge_if_pressed prairie_own_cache_enlarge_if_pressed
 #define cache_expect_blocks prairie_own_cache_expect_blocks
 #define cache_expect_once prairie_own_cache_expect_once
 #define cache_fill_count prairie_own_cache_fill_count
 #define cache_forget_wide prairie_own_cache_forget_wide
+#define cache_forget_wide_of_others prairie_own_cache_forget_wide_of_others
 #define cache_give prairie_own_cache_give
+#define cache_guard_from prairie_own_cache_guard_from
 #define cache_init prairie_own_cache_init
 #define cache_large_arena prairie_own_cache_large_arena
 #define cache_list_abandon prairie_own_cache_list_abandon
