@@ -65,7 +65,7 @@
 #include "policy/reserve.c"
 #include "slabs/size_class.c"
 #include "slabs/slab.c"
-#include "slabs/stray.c"
+#include "slabs/guarded_pool.c"
 #include "arenas/stock.c"
 #include "arenas/arena_set.c"
 #include "arenas/arena.c"

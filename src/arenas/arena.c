@@ -170,7 +170,7 @@ static NORETURN COLD void misplaced(const void *block)
     uint32_t page = page_at(block);
     const struct page *record = page_record(page);
 
-    if (page == 0 && !stray_pool_has(block)) fatal_address("free of a foreign pointer", block);
+    if (page == 0 && !guarded_pool_has(block)) fatal_address("free of a foreign pointer", block);
     if (page == 0 || record->class_at != 0 || is_block_state(record->state))
         fatal_address("double free or wrong size in sized delete", block);
     fatal_address("double free", block);
@@ -254,7 +254,7 @@ struct arena *arena_of_block(unsigned class_index, const void *block)
     const struct slab *slab = slab_of(block, class_index);
 
     if (likely(slab != NULL)) return arenas[slab->arena];
-    if (block != NULL && stray_class(block) != class_index) misplaced(block);
+    if (block != NULL && guarded_pool_class(block) != class_index) misplaced(block);
     return NULL; /* M3 */
 }
 

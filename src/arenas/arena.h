@@ -9,7 +9,7 @@
  *
  * D1  the counts of `full` and `empty` are the lengths of the lists
  * D2  each of the slots 1 to magazine_capacity(class) of a full magazine holds a block of its class
- *     and of no manual arena, or NULL (M3), or a stray (slabs/stray.h)
+ *     and of no manual arena, or NULL (M3), or a stray (slabs/guarded_pool.h)
  * D3  opened_count blocks are left in the opened magazine, from slot 1 up; none exactly while there
  *     is none
  * A1  every slab on a partial list belongs to this arena and has a free block
@@ -23,8 +23,8 @@
 #ifndef PRAIRIE_ARENAS_ARENA_H
 #define PRAIRIE_ARENAS_ARENA_H
 
+#include "../slabs/guarded_pool.h"
 #include "../slabs/slab.h"
-#include "../slabs/stray.h"
 #include "cooling.h"
 #include "magazine.h"
 #include "stock.h"

@@ -3,7 +3,7 @@
  */
 #include "manual.h"
 
-#include "../slabs/stray.h"
+#include "../slabs/guarded_pool.h"
 
 /* Returns how many pages of its slabs are marked as purged. */
 static uint32_t check_class_bin(const struct arena *arena, unsigned class_index)
@@ -46,7 +46,7 @@ static bool is_of_depot(const void *block, unsigned class_index)
     const struct slab *slab = slab_of(block, class_index);
 
     if (slab != NULL) return !arenas[slab->arena]->is_manual;
-    return block == NULL || stray_class(block) == class_index;
+    return block == NULL || guarded_pool_class(block) == class_index;
 }
 
 static void check_depot(const struct depot *depot, unsigned class_index)

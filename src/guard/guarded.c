@@ -20,15 +20,16 @@ enum { LOCK_WAITS_MAX = 100, LOCK_WAIT_MS = 1 };
 struct lock guarded_lock = { .state = LOCK_FREE, .rank = LOCK_GUARDED };
 
 static struct {
-    unsigned count;                         /* constant once strays.first is published */
-    unsigned held, held_max;                /* under lock; U2 */
-    unsigned made;                          /* under lock: cells below it have a record */
-    uint32_t watch;                         /* under lock: counts the ends of watches */
-    uint64_t random;                        /* under lock */
-    unsigned first_freed, freed;            /* under lock: of the queue; U1 */
-    uint16_t queue[STRAYS_MAX];             /* under lock; U1 */
-    struct guarded_cell *cell[STRAYS_MAX];  /* each constant once made */
-    uint32_t guard_is_open[STRAYS_MAX + 1]; /* atomic: a report opened the guard before that cell */
+    unsigned count;                    /* constant once guarded_pool.first is published */
+    unsigned held, held_max;           /* under lock; U2 */
+    unsigned made;                     /* under lock: cells below it have a record */
+    uint32_t watch;                    /* under lock: counts the ends of watches */
+    uint64_t random;                   /* under lock */
+    unsigned first_freed, freed;       /* under lock: of the queue; U1 */
+    uint16_t queue[GUARDED_CELLS_MAX]; /* under lock; U1 */
+    struct guarded_cell *cell[GUARDED_CELLS_MAX]; /* each constant once made */
+    uint32_t guard_is_open[GUARDED_CELLS_MAX
+                           + 1]; /* atomic: a report opened the guard before that cell */
 } pool SPARSE;
 struct guarded_numbers guarded_numbers SPARSE;
 
@@ -36,7 +37,7 @@ struct guarded_numbers guarded_numbers SPARSE;
 
 static char *page_of_cell(unsigned number)
 {
-    return strays.first + ((size_t)(2 * number + 1) << space.page_shift);
+    return guarded_pool.first + ((size_t)(2 * number + 1) << space.page_shift);
 }
 
 static struct os_range one_page(char *base) { return (struct os_range){ base, page_bytes() }; }
@@ -45,7 +46,7 @@ bool guarded_start(unsigned cells)
 {
     struct os_range range;
 
-    if (cells > STRAYS_MAX) cells = STRAYS_MAX;
+    if (cells > GUARDED_CELLS_MAX) cells = GUARDED_CELLS_MAX;
     if (cells == 0 || class_map.mask == 0) return false;
     range = os_reserve((size_t)(2 * cells + 1) << space.page_shift, page_bytes());
     if (range.base == NULL) return false;
@@ -57,8 +58,8 @@ bool guarded_start(unsigned cells)
     pool.held_max = cells - cells / QUARANTINE_SHARE;
     pool.random = os_wall_ns() ^ (uintptr_t)range.base;
     pool.count = cells;
-    strays.bytes = range.bytes;
-    __atomic_store_n(&strays.first, range.base, __ATOMIC_RELEASE);
+    guarded_pool.bytes = range.bytes;
+    __atomic_store_n(&guarded_pool.first, range.base, __ATOMIC_RELEASE);
     lock_give(&guarded_lock);
     return true;
 }
@@ -81,7 +82,7 @@ static void count_held(int step)
 /* The last to be used again. */
 static void queue_up(unsigned number)
 {
-    pool.queue[(pool.first_freed + pool.freed++) % STRAYS_MAX] = (uint16_t)number;
+    pool.queue[(pool.first_freed + pool.freed++) % GUARDED_CELLS_MAX] = (uint16_t)number;
     pool.cell[number]->state = GUARDED_FREED;
     count_held(-1);
 }
@@ -113,7 +114,7 @@ static void begin_going(unsigned number)
     cell->state = GUARDED_GOING;
     cell->mover = port_thread_mark();
     guarded_numbers.held[cell->class_index]--;
-    RELAXED_STORE(strays.block[number], NULL);
+    RELAXED_STORE(guarded_pool.block[number], NULL);
     (void)stray_fetch(number);
     stop_watching(cell);
 }
@@ -122,11 +123,11 @@ static void begin_going(unsigned number)
  * look at its bit and the lock. */
 static void fetch_strays(void)
 {
-    if (__atomic_load_n(&strays.first, __ATOMIC_ACQUIRE) == NULL) return;
+    if (__atomic_load_n(&guarded_pool.first, __ATOMIC_ACQUIRE) == NULL) return;
     for (unsigned word = 0; word * 64 < pool.count; word++) {
         uint64_t came;
 
-        while ((came = RELAXED_LOAD(strays.came[word])) != 0) {
+        while ((came = RELAXED_LOAD(guarded_pool.came[word])) != 0) {
             unsigned number = word * 64 + lowest_bit(came);
             bool is_there;
 
@@ -140,15 +141,15 @@ static void fetch_strays(void)
     }
 }
 
-/* The number of the cell whose page the address is on; STRAYS_MAX: it is on none, or on none that
+/* The number of the cell whose page the address is on; GUARDED_CELLS_MAX: it is on none, or on none that
  * was used. */
 static unsigned cell_at(const void *address)
 {
     size_t page;
 
-    if (!stray_pool_has(address)) return STRAYS_MAX;
-    page = stray_page_of(address);
-    return page % 2 != 0 && page / 2 < pool.made ? (unsigned)(page / 2) : STRAYS_MAX;
+    if (!guarded_pool_has(address)) return GUARDED_CELLS_MAX;
+    page = guarded_pool_page_of(address);
+    return page % 2 != 0 && page / 2 < pool.made ? (unsigned)(page / 2) : GUARDED_CELLS_MAX;
 }
 
 bool guarded_give(const void *block, const struct guarded_trace *given)
@@ -158,7 +159,7 @@ bool guarded_give(const void *block, const struct guarded_trace *given)
 
     lock_take(&guarded_lock);
     number = cell_at(block);
-    is_there = number != STRAYS_MAX && pool.cell[number]->state == GUARDED_HELD
+    is_there = number != GUARDED_CELLS_MAX && pool.cell[number]->state == GUARDED_HELD
             && pool.cell[number]->block == block;
     if (is_there) {
         begin_going(number);
@@ -187,12 +188,12 @@ static bool site_has_enough(uint32_t site)
     return held >= most;
 }
 
-/* One that was never used, else the one that was given back first. STRAYS_MAX: none. */
+/* One that was never used, else the one that was given back first. GUARDED_CELLS_MAX: none. */
 static unsigned choose_cell(void)
 {
     unsigned number;
 
-    if (pool.held >= pool.held_max) return STRAYS_MAX;
+    if (pool.held >= pool.held_max) return GUARDED_CELLS_MAX;
     if (pool.made < pool.count) {
         struct guarded_cell *cell = meta_take(sizeof *cell);
 
@@ -201,9 +202,9 @@ static unsigned choose_cell(void)
             return pool.made++;
         }
     }
-    if (pool.freed == 0) return STRAYS_MAX;
+    if (pool.freed == 0) return GUARDED_CELLS_MAX;
     number = pool.queue[pool.first_freed];
-    pool.first_freed = (pool.first_freed + 1) % STRAYS_MAX;
+    pool.first_freed = (pool.first_freed + 1) % GUARDED_CELLS_MAX;
     pool.freed--;
     return number;
 }
@@ -253,8 +254,8 @@ static void *hold_cell(unsigned number, const struct guarded_request *request)
     cell->watch = pool.watch;
     cell->is_told = false;
     RELAXED_STORE(cell->page_is_open, false);
-    RELAXED_STORE(strays.class_index[number], cell->class_index);
-    RELAXED_STORE(strays.block[number], cell->block);
+    RELAXED_STORE(guarded_pool.class_index[number], cell->class_index);
+    RELAXED_STORE(guarded_pool.block[number], cell->block);
     guarded_numbers.held[cell->class_index]++;
     guarded_numbers.taken[cell->class_index]++;
     sized_free_watch(cell->class_index, 1);
@@ -262,14 +263,14 @@ static void *hold_cell(unsigned number, const struct guarded_request *request)
     return cell->block;
 }
 
-/* The cell tells of its last block until it has another one. STRAYS_MAX: none comes. */
+/* The cell tells of its last block until it has another one. GUARDED_CELLS_MAX: none comes. */
 static unsigned begin_coming(const struct guarded_trace *taken)
 {
     uint32_t site = callers_hash(taken);
-    unsigned number = site_has_enough(site) ? STRAYS_MAX : choose_cell();
+    unsigned number = site_has_enough(site) ? GUARDED_CELLS_MAX : choose_cell();
     struct guarded_cell *cell;
 
-    if (number == STRAYS_MAX) return number;
+    if (number == GUARDED_CELLS_MAX) return number;
     count_held(1);
     cell = pool.cell[number];
     cell->state = GUARDED_COMING;
@@ -291,7 +292,7 @@ void *guarded_take(size_t size, size_t align, unsigned class_index,
     lock_take(&guarded_lock);
     number = begin_coming(taken);
     lock_give(&guarded_lock);
-    if (number == STRAYS_MAX) return NULL;
+    if (number == GUARDED_CELLS_MAX) return NULL;
     is_open = open_cell(pool.cell[number], number);
     lock_take(&guarded_lock);
     if (is_open) block = hold_cell(number, &request);
@@ -340,7 +341,8 @@ static unsigned beside_guard(const char *address, size_t page)
     if (!cell_is_held(left) || !cell_is_held(right)) {
         if (cell_is_held(right)) return right;
         if (cell_is_held(left) || right >= pool.made) return left;
-        return left < pool.made && stray_page_of(address + page_bytes() / 2) == page ? left : right;
+        return left < pool.made && guarded_pool_page_of(address + page_bytes() / 2) == page ? left
+                                                                                            : right;
     }
     left_end = pool.cell[left]->block + class_bytes[pool.cell[left]->class_index];
     right_start = pool.cell[right]->block;
@@ -361,7 +363,7 @@ static enum guarded_kind kind_at(const struct guarded_cell *cell, unsigned numbe
 
 static unsigned cell_for(const void *address)
 {
-    size_t page = stray_page_of(address);
+    size_t page = guarded_pool_page_of(address);
 
     return page % 2 != 0 ? (unsigned)(page / 2) : beside_guard(address, page);
 }
@@ -383,7 +385,7 @@ struct guarded_finding guarded_find(const void *address)
 {
     struct guarded_finding finding = { .kind = GUARDED_NONE };
 
-    if (!stray_pool_has(address)) return finding;
+    if (!guarded_pool_has(address)) return finding;
     lock_take(&guarded_lock);
     finding = finding_of(address);
     lock_give(&guarded_lock);
@@ -395,7 +397,7 @@ struct guarded_finding guarded_find_anywhere(const void *address)
     struct guarded_finding finding = { .kind = GUARDED_NONE };
     bool taken;
 
-    if (!stray_pool_has(address)) return finding;
+    if (!guarded_pool_has(address)) return finding;
     taken = pool_take_anywhere();
     finding = finding_of(address);
     pool_give_anywhere(taken);
@@ -406,7 +408,7 @@ bool guarded_tell_once(const struct guarded_finding *finding)
 {
     unsigned number = cell_at(finding->cell.block);
 
-    return number != STRAYS_MAX
+    return number != GUARDED_CELLS_MAX
         && !__atomic_exchange_n(&pool.cell[number]->is_told, true, __ATOMIC_RELAXED);
 }
 
@@ -421,12 +423,12 @@ static void note_open(size_t page)
 
 bool guarded_let_pass(const void *address)
 {
-    size_t page = stray_page_of(address);
+    size_t page = guarded_pool_page_of(address);
     bool taken = pool_take_anywhere(), done = true;
 
     /* Somebody may have taken the page meanwhile. */
     if (page % 2 == 0 || !cell_is_held((unsigned)(page / 2)))
-        done = os_commit(one_page(strays.first + (page << space.page_shift)));
+        done = os_commit(one_page(guarded_pool.first + (page << space.page_shift)));
     if (done) note_open(page);
     pool_give_anywhere(taken);
     return done;
@@ -447,7 +449,7 @@ void guarded_set_size(const void *block, size_t size)
 
     lock_take(&guarded_lock);
     number = cell_at(block);
-    if (number != STRAYS_MAX && pool.cell[number]->state == GUARDED_HELD)
+    if (number != GUARDED_CELLS_MAX && pool.cell[number]->state == GUARDED_HELD)
         pool.cell[number]->size = size;
     lock_give(&guarded_lock);
 }
@@ -463,7 +465,7 @@ void guarded_trace_from(struct guarded_trace *trace, const void *frame)
 void guarded_count(struct guarded_numbers *numbers)
 {
     *numbers = (struct guarded_numbers){ .held = { 0 } };
-    if (RELAXED_LOAD(strays.first) == NULL) return;
+    if (RELAXED_LOAD(guarded_pool.first) == NULL) return;
     fetch_strays();
     lock_take(&guarded_lock);
     *numbers = guarded_numbers;
@@ -487,7 +489,7 @@ void guarded_forget_others(void)
 void guarded_check(void)
 {
     struct guarded_numbers numbers = guarded_numbers;
-    uint64_t queued[STRAYS_MAX / WORD_BITS] = { 0 };
+    uint64_t queued[GUARDED_CELLS_MAX / WORD_BITS] = { 0 };
     unsigned held = 0, freed = 0;
 
     for (unsigned i = 0; i < pool.made; i++) {
@@ -496,7 +498,8 @@ void guarded_check(void)
         held += cell->state != GUARDED_FREED;
         numbers.held[cell->class_index] -= cell->state == GUARDED_HELD; /* U5 */
         freed += cell->state == GUARDED_FREED;
-        require((cell->state == GUARDED_HELD ? cell->block : NULL) == strays.block[i]); /* U3 */
+        require((cell->state == GUARDED_HELD ? cell->block : NULL)
+                == guarded_pool.block[i]); /* U3 */
         if (cell->state == GUARDED_HELD && cell->watch == pool.watch)
             require(sized_free_is_watched(cell->class_index)); /* U4 */
     }
@@ -506,7 +509,7 @@ void guarded_check(void)
     require(commit.guarded_bytes == (size_t)held << space.page_shift);
     require(freed == pool.freed); /* U1 */
     for (unsigned i = 0; i < pool.freed; i++) {
-        unsigned number = pool.queue[(pool.first_freed + i) % STRAYS_MAX];
+        unsigned number = pool.queue[(pool.first_freed + i) % GUARDED_CELLS_MAX];
 
         require(pool.cell[number]->state == GUARDED_FREED);                          /* U1 */
         require(!bit_test_and_set(&queued[number / WORD_BITS], number % WORD_BITS)); /* U1 */

@@ -12,14 +12,14 @@
  * The block has the bytes of its size class, as every other block of that size has. A sized free
  * does not look where a block lies, so while a guarded block is *watched*, offset_of_sized_free is
  * 0 for its class (sample.h). That costs the sized frees of all blocks of the class, so it ends
- * after so many of them; what is freed with its size then is a stray (slabs/stray.h).
+ * after so many of them; what is freed with its size then is a stray (slabs/guarded_pool.h).
  *
  *      FREED --take--> COMING --> HELD --give--> GOING --> FREED, last in the queue
  *                     the kernel is asked without the lock
  *
  * U1  `queue` has the cells that are FREED and were used before, those given back first in front
  * U2  held is the number of cells that are not FREED, and at most held_max
- * U3  strays.block[i] is the block of cell i while it is HELD, else NULL
+ * U3  guarded_pool.block[i] is the block of cell i while it is HELD, else NULL
  * U4  the sized frees of a class are watched at least while a cell of it is HELD whose watch is
  *     the current one
  * U5  guarded_numbers.held[c] is the number of cells of class c that are HELD
@@ -31,7 +31,7 @@
 
 #include "../os/os.h"
 #include "../sample/sample.h"
-#include "../slabs/stray.h"
+#include "../slabs/guarded_pool.h"
 
 enum { GUARDED_DEPTH = 20 };
 
@@ -58,7 +58,7 @@ struct guarded_cell {
 
 extern PRIVATE struct lock guarded_lock;
 
-/* So many cells, at most STRAYS_MAX. False: no memory. Once. */
+/* So many cells, at most GUARDED_CELLS_MAX. False: no memory. Once. */
 bool guarded_start(unsigned cells);
 
 /* A block of the class for a request of that size and alignment, taken at `taken`. NULL: the pool

@@ -271,7 +271,7 @@ PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
     if (unlikely(block == NULL)) return prairie_mallocx(size, flags);
     old_bytes = prairie_usable_size(block);
     if (bytes == old_bytes && is_aligned((uintptr_t)block, flags_align((unsigned)flags))) {
-        if (unlikely(stray_pool_has(block))) guarded_set_size(block, size);
+        if (unlikely(guarded_pool_has(block))) guarded_set_size(block, size);
         return block;
     }
     if (unlikely(hardening.is_on) && resize_marked(block, size, (unsigned)flags, true))

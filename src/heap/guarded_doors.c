@@ -93,7 +93,7 @@ void guarded_forget_opener(void)
 {
     if (RELAXED_LOAD(pool_state) != POOL_CLOSED || pool_opener == port_thread_mark()) return;
     RELAXED_STORE(pool_opener, 0);
-    if (strays.first != NULL) RELAXED_STORE(pool_state, POOL_OPEN);
+    if (guarded_pool.first != NULL) RELAXED_STORE(pool_state, POOL_OPEN);
 }
 
 /* As the blocks of its class are in slabs. */
@@ -160,7 +160,7 @@ enum pointer_kind guarded_pointer_kind(const void *pointer)
 /* What moves is freed at once. */
 void guarded_note_size(const void *block, size_t size)
 {
-    size_t bytes = class_bytes[stray_class(block)];
+    size_t bytes = class_bytes[guarded_pool_class(block)];
 
     if (size <= SMALL_BYTES_MAX
         && (bytes == class_bytes[class_of_size(size)] || is_resized_from(size, bytes)))
@@ -208,7 +208,7 @@ static bool guarded_fault(const struct os_fault *fault)
 
     if (finding.kind == GUARDED_NONE) return false;
     if (finding.kind == GUARDED_BLOCK || finding.kind == GUARDED_INSIDE)
-        return goes_on && !stray_pool_has((const void *)fault->code);
+        return goes_on && !guarded_pool_has((const void *)fault->code);
     if (guarded_tell_once(&finding)) {
         struct guarded_deed deed = deed_of(fault, finding.kind);
         guarded_report(&finding, &deed);

@@ -32,7 +32,7 @@ static bool is_in_large(uint32_t page)
 static enum pointer_kind outside_kind(const void *pointer)
 {
     enum pointer_kind kind =
-        stray_pool_has(pointer) ? guarded_pointer_kind(pointer) : zero_size_kind(pointer);
+        guarded_pool_has(pointer) ? guarded_pointer_kind(pointer) : zero_size_kind(pointer);
 
     if (kind != POINTER_FOREIGN || !vast_was_there(pointer)) return kind;
     return os_other_bytes(pointer) == SIZE_MAX ? POINTER_FREED : POINTER_FOREIGN;
@@ -64,7 +64,7 @@ size_t pointer_bytes(enum pointer_kind kind, const void *pointer, uint32_t page)
     case POINTER_LARGE: return large_bytes(page);
     case POINTER_SAMPLED: return sampled_bytes(page);
     case POINTER_HARDENED: return hardened_bytes(pointer, page);
-    case POINTER_GUARDED: return class_bytes[stray_class(pointer)];
+    case POINTER_GUARDED: return class_bytes[guarded_pool_class(pointer)];
     default: return 0;
     }
 }
@@ -85,7 +85,8 @@ static const char *wording(enum misused_call call, enum pointer_kind kind)
 
 void misuse_abort(enum misused_call call, enum pointer_kind kind, const void *pointer)
 {
-    if (stray_pool_has(pointer) && guarded_tell_misuse(wording(call, kind), pointer, FRAME_HERE()))
+    if (guarded_pool_has(pointer)
+        && guarded_tell_misuse(wording(call, kind), pointer, FRAME_HERE()))
         port_abort();
     fatal_address(wording(call, kind), pointer);
 }
@@ -96,7 +97,7 @@ size_t other_bytes(enum misused_call call, enum pointer_kind kind, const void *p
 
     if (kind == POINTER_ZERO_SIZE) return 0;
     if (likely(bytes != SIZE_MAX)) return bytes;
-    if (kind == POINTER_FOREIGN || !stray_pool_has(pointer) || !guarded_goes_on())
+    if (kind == POINTER_FOREIGN || !guarded_pool_has(pointer) || !guarded_goes_on())
         misuse_abort(call, kind, pointer);
     (void)guarded_tell_misuse(wording(call, kind), pointer, FRAME_HERE());
     return 0;
@@ -112,7 +113,7 @@ void free_other(enum pointer_kind kind, void *pointer)
 
 void misuse_wrong_size(const void *pointer)
 {
-    if (stray_pool_has(pointer)) {
+    if (guarded_pool_has(pointer)) {
         bool is_told = guarded_tell_misuse("wrong size in sized delete", pointer, FRAME_HERE());
 
         if (guarded_goes_on()) return;
@@ -263,7 +264,7 @@ static struct held held_by_program(enum misused_call call, const void *pointer)
     enum pointer_kind kind;
 
     /* Of guarded ones the pool itself knows all. */
-    if (pointer == NULL || stray_pool_has(pointer)) return held;
+    if (pointer == NULL || guarded_pool_has(pointer)) return held;
     kind = pointer_kind(pointer, &page);
     if (kind == POINTER_LARGE || kind == POINTER_SAMPLED) return held;
     if (kind == POINTER_HARDENED) {
@@ -301,7 +302,8 @@ void misuse_check_told(const void *pointer, size_t size, size_t wanted)
     if (pointer == NULL) return;
     misuse_check(CALL_FREE, pointer);
     if (unlikely(hardening.is_on)) return hardened_expect_bytes(pointer, size);
-    if (stray_pool_has(pointer) && stray_class(pointer) == 0) return; /* the free itself says so */
+    if (guarded_pool_has(pointer) && guarded_pool_class(pointer) == 0)
+        return; /* the free itself says so */
     usable = prairie_usable_size(pointer);
     /* Size 0 has no bytes, or those of the smallest block. */
     if (size == 0 && usable <= max_size(wanted, class_bytes[1])) return;

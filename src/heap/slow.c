@@ -328,7 +328,7 @@ static NOINLINE void give_kind(struct cache *cache, void *block)
 
 static NOINLINE void give_other(struct cache *cache, void *block)
 {
-    if (unlikely(stray_pool_has(block))) guarded_put(block);
+    if (unlikely(guarded_pool_has(block))) guarded_put(block);
     else give_kind(cache, block);
 }
 

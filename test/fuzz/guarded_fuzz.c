@@ -41,7 +41,7 @@ static void take(unsigned slot)
     held[slot].base = base;
     held[slot].size = size;
     held[slot].class_size = class_bytes[class_index];
-    assert_int_equal(stray_class(base), class_index);
+    assert_int_equal(guarded_pool_class(base), class_index);
 }
 
 static void give(unsigned slot)
@@ -79,7 +79,7 @@ static void ask(unsigned slot)
 
 void fuzz_one(void)
 {
-    unsigned cells = 1 + (unsigned)random_below(STRAYS_MAX < 64 ? STRAYS_MAX : 64);
+    unsigned cells = 1 + (unsigned)random_below(GUARDED_CELLS_MAX < 64 ? GUARDED_CELLS_MAX : 64);
 
     assert_true(heap_start());
     if (!guarded_start(cells)) return;

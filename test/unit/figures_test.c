@@ -155,7 +155,7 @@ static void metrics_of_classes_are_all_of_the_small_blocks(void **state)
 
     (void)state;
     guard_from_now();
-    assert_true(stray_pool_has(prairie_malloc(2000)));
+    assert_true(guarded_pool_has(prairie_malloc(2000)));
     assert_non_null(prairie_malloc(100));
     assert_true(prairie_stats_metrics(keep_metrics, NULL));
     assert_true(prairie_stats_read(&stats));

@@ -51,7 +51,7 @@ static inline char *guarded_block(size_t size)
     for (unsigned i = 0; i < 10000; i++) {
         char *block = prairie_malloc(size);
 
-        if (stray_pool_has(block)) return block;
+        if (guarded_pool_has(block)) return block;
     }
     fail_msg("no guarded block of %zu bytes", size);
     return NULL;

@@ -29,7 +29,7 @@ static void one_comes_in_the_end(void **state)
     (void)state;
     fake_watch_faults();
     for (unsigned i = 0; i < 1000000; i++)
-        if (stray_pool_has(prairie_malloc(1000))) return;
+        if (guarded_pool_has(prairie_malloc(1000))) return;
     fail();
 }
 
@@ -42,11 +42,11 @@ static void none_comes_before_its_time(void **state)
     fake_watch_faults();
     option_values[OPTION_GUARD_SAMPLE] = 1;
     guarded_obey_options();
-    for (unsigned i = 0; i < 10000; i++) before += stray_pool_has(prairie_malloc(1000));
+    for (unsigned i = 0; i < 10000; i++) before += guarded_pool_has(prairie_malloc(1000));
     fake_clock_ms(99);
-    for (unsigned i = 0; i < 10000; i++) before += stray_pool_has(prairie_malloc(1000));
+    for (unsigned i = 0; i < 10000; i++) before += guarded_pool_has(prairie_malloc(1000));
     fake_clock_ms(1);
-    for (unsigned i = 0; i < 10000; i++) after += stray_pool_has(prairie_malloc(1000));
+    for (unsigned i = 0; i < 10000; i++) after += guarded_pool_has(prairie_malloc(1000));
     assert_int_equal(before, 1);
     assert_int_equal(after, 1);
 }
@@ -58,7 +58,7 @@ static unsigned refills_to_next(void)
 
     for (;;) {
         char *block = prairie_malloc(100);
-        bool is_guarded = stray_pool_has(block);
+        bool is_guarded = guarded_pool_has(block);
 
         prairie_free(block);
         thread_flush();
@@ -71,7 +71,7 @@ static void one_comes_after_each_refill(void **state)
 {
     (void)state;
     guard_from_now();
-    assert_true(stray_pool_has(prairie_malloc(100))); /* the very first */
+    assert_true(guarded_pool_has(prairie_malloc(100))); /* the very first */
     (void)refills_to_next();
     for (unsigned i = 0; i < 100; i++) assert_int_equal(refills_to_next(), 1);
 }
@@ -110,7 +110,7 @@ static void zero_is_off(void **state)
     option_values[OPTION_GUARD_INTERVAL] = 0;
     fake_watch_faults();
     guarded_obey_options();
-    for (unsigned i = 0; i < 100000; i++) assert_false(stray_pool_has(prairie_malloc(100)));
+    for (unsigned i = 0; i < 100000; i++) assert_false(guarded_pool_has(prairie_malloc(100)));
     assert_false(fake_faults_are_watched());
 }
 
@@ -120,7 +120,7 @@ static void none_without_a_watch(void **state)
     option_values[OPTION_GUARD_SAMPLE] = 1;
     option_values[OPTION_GUARD_INTERVAL] = 0;
     guarded_obey_options();
-    for (unsigned i = 0; i < 10000; i++) assert_false(stray_pool_has(prairie_malloc(100)));
+    for (unsigned i = 0; i < 10000; i++) assert_false(guarded_pool_has(prairie_malloc(100)));
 }
 
 static void none_where_addresses_are_scarce(void **state)
@@ -128,7 +128,7 @@ static void none_where_addresses_are_scarce(void **state)
     (void)state;
     fake_address_space(256 * MiB, 0);
     guard_from_now();
-    for (unsigned i = 0; i < 10000; i++) assert_false(stray_pool_has(prairie_malloc(100)));
+    for (unsigned i = 0; i < 10000; i++) assert_false(guarded_pool_has(prairie_malloc(100)));
     assert_int_equal(class_map.mask, 0);
     assert_false(fake_faults_are_watched());
     assert_false(guarded_start(8));
@@ -140,7 +140,7 @@ static void none_without_memory(void **state)
     prairie_free(prairie_malloc(1));
     guard_from_now();
     fake_fail_kind(FAKE_RESERVE, true);
-    for (unsigned i = 0; i < 100; i++) assert_false(stray_pool_has(prairie_malloc(100)));
+    for (unsigned i = 0; i < 100; i++) assert_false(guarded_pool_has(prairie_malloc(100)));
     fake_fail_kind(FAKE_RESERVE, false);
     prairie_check_all();
 }
@@ -153,7 +153,7 @@ static void none_under_a_hard_limit(void **state)
     guard_from_now();
     block = guarded_block(100);
     limits_set_hard(commit_taken_bytes() + 64 * MiB);
-    for (unsigned i = 0; i < 10000; i++) assert_false(stray_pool_has(prairie_malloc(100)));
+    for (unsigned i = 0; i < 10000; i++) assert_false(guarded_pool_has(prairie_malloc(100)));
     prairie_free(block);
     prairie_check_all();
 }
@@ -169,7 +169,7 @@ static void every_door_keeps_its_contract(void **state)
         int flags = random_below(2) == 0 ? 0 : MALLOCX_LG_ALIGN(random_below(9));
         unsigned char value = (unsigned char)i;
         char *block = flags != 0 ? prairie_mallocx(size, flags) : prairie_calloc(1, size);
-        bool is_guarded = stray_pool_has(block);
+        bool is_guarded = guarded_pool_has(block);
 
         bytes = prairie_usable_size(block);
         __builtin_memset(block, value, bytes);
@@ -218,7 +218,7 @@ static void it_is_counted(void **state)
     guard_from_now();
     prairie_stats_read(&before);
     block = prairie_malloc(1000);
-    assert_true(stray_pool_has(block)); /* the first one is */
+    assert_true(guarded_pool_has(block)); /* the first one is */
     prairie_stats_read(&after);
     assert_int_equal(after.allocated - before.allocated, prairie_nallocx(1000, 0));
     assert_true(after.active >= after.allocated && after.mapped >= after.active);
@@ -232,7 +232,7 @@ static void it_is_counted(void **state)
 static bool some_are_guarded(void)
 {
     for (unsigned i = 0; i < 1000; i++)
-        if (stray_pool_has(prairie_malloc(100))) return true;
+        if (guarded_pool_has(prairie_malloc(100))) return true;
     return false;
 }
 

@@ -463,7 +463,7 @@ static void what_was_never_a_block_is_foreign(void **state)
     (void)state;
     guard_from_now();
     (void)guarded_block(1000);
-    never_used = strays.first + strays.bytes - 2 * page_bytes();
+    never_used = guarded_pool.first + guarded_pool.bytes - 2 * page_bytes();
     expect_abort(free_never_used, "prairie: free of a foreign pointer: 0x");
     expect_abort(realloc_never_used, "prairie: realloc of a foreign pointer: 0x");
     assert_false(fake_fault(never_used));

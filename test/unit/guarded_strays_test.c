@@ -150,10 +150,10 @@ static void another_thread_takes_the_stray_back(void **state)
     void *block;
 
     (void)state;
-    start_pool(STRAYS_MAX);
-    for (unsigned i = 0; i < STRAYS_MAX; i++) {
+    start_pool(GUARDED_CELLS_MAX);
+    for (unsigned i = 0; i < GUARDED_CELLS_MAX; i++) {
         block = take_of(held, 48, 16);
-        if (i + 1 < STRAYS_MAX && i >= STRAYS_MAX / 2) give(block);
+        if (i + 1 < GUARDED_CELLS_MAX && i >= GUARDED_CELLS_MAX / 2) give(block);
         else held++;
     }
     guarded_end_watch();
@@ -168,16 +168,16 @@ static void another_thread_takes_the_stray_back(void **state)
 /* Of the largest pool, wherever its cell is; more cells there are not. */
 static void every_stray_is_taken_back(void **state)
 {
-    void *blocks[1 + STRAYS_MAX] = { NULL };
+    void *blocks[1 + GUARDED_CELLS_MAX] = { NULL };
     unsigned held = 0;
 
     (void)state;
-    start_pool(STRAYS_MAX + 1);
-    assert_int_equal(strays.bytes, (2 * STRAYS_MAX + 1) * page_bytes());
+    start_pool(GUARDED_CELLS_MAX + 1);
+    assert_int_equal(guarded_pool.bytes, (2 * GUARDED_CELLS_MAX + 1) * page_bytes());
     while ((blocks[1 + held] = take_of(held, 48, 16)) != NULL) held++;
-    assert_int_equal(held, STRAYS_MAX / 4 * 3);
-    for (unsigned i = 0; i < STRAYS_MAX / 4; i++) give(blocks[1 + i]);
-    for (unsigned i = 0; i < STRAYS_MAX / 4; i++)
+    assert_int_equal(held, GUARDED_CELLS_MAX / 4 * 3);
+    for (unsigned i = 0; i < GUARDED_CELLS_MAX / 4; i++) give(blocks[1 + i]);
+    for (unsigned i = 0; i < GUARDED_CELLS_MAX / 4; i++)
         assert_non_null(blocks[1 + i] = take_of(i, 48, 16));
     guarded_end_watch();
     assert_int_equal(held_of(48), held);

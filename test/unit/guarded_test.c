@@ -197,7 +197,7 @@ static void a_guard_is_of_the_nearer_block(void **state)
     (void)state;
     start_pool(8);
     for (unsigned i = 0; i < 3; i++) block[i] = take_of(i, 48, 16);
-    for (unsigned i = 0; i < 4; i++) guard[i] = strays.first + 2 * i * page_bytes();
+    for (unsigned i = 0; i < 4; i++) guard[i] = guarded_pool.first + 2 * i * page_bytes();
     assert_int_equal(guarded_find(guard[3] + page_bytes()).kind, GUARDED_NONE); /* never used */
     for (size_t at = 0; at < page_bytes(); at++) {
         char *address = guard[1] + at;
@@ -340,13 +340,13 @@ static void u1_a_cell_left_out_of_the_queue(void) { --*inside_pool_freed; }
 static void u1_a_held_cell_in_the_queue(void)
 {
     for (unsigned i = 0; i < 8; i++)
-        if (strays.block[i] != NULL) inside_pool_queue[0] = (uint16_t)i;
+        if (guarded_pool.block[i] != NULL) inside_pool_queue[0] = (uint16_t)i;
 }
 static void u1_a_cell_twice_in_the_queue(void) { inside_pool_queue[1] = inside_pool_queue[0]; }
 static void u2_a_held_one_that_is_not_counted(void) { --*inside_pool_held; }
 static void u2_more_held_than_may_be(void) { *inside_pool_held_max = 0; }
-static void u3_a_block_that_is_no_stray(void) { strays.block[0] = NULL; }
-static void u3_a_stray_that_was_given_back(void) { strays.block[1] = strays.block[0]; }
+static void u3_a_block_that_is_no_stray(void) { guarded_pool.block[0] = NULL; }
+static void u3_a_stray_that_was_given_back(void) { guarded_pool.block[1] = guarded_pool.block[0]; }
 static void u4_sized_frees_that_do_not_look(void) { sized_free_watch(harmed_class(), -1); }
 static void u5_one_too_many_held(void) { guarded_numbers.held[harmed_class()]++; }
 static void u5_one_of_another_class(void)

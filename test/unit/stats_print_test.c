@@ -325,7 +325,7 @@ static void the_list_of_classes_has_guarded_blocks(void **state)
 
     (void)state;
     guard_from_now();
-    assert_true(stray_pool_has(prairie_malloc(2000)));
+    assert_true(guarded_pool_has(prairie_malloc(2000)));
     (void)printed("ax");
     (void)snprintf(row, sizeof row, "\n%20u%4u", class_bytes[class_index], class_index - 1);
     assert_int_equal(column_of(row, 0), class_bytes[class_index]);

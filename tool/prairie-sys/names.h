@@ -263,6 +263,8 @@
 #define guarded_numbers prairie_own_guarded_numbers
 #define guarded_obey_options prairie_own_guarded_obey_options
 #define guarded_pointer_kind prairie_own_guarded_pointer_kind
+#define guarded_pool prairie_own_guarded_pool
+#define guarded_pool_class prairie_own_guarded_pool_class
 #define guarded_put prairie_own_guarded_put
 #define guarded_report prairie_own_guarded_report
 #define guarded_set_size prairie_own_guarded_set_size
@@ -806,10 +808,8 @@
 #define stock_return prairie_own_stock_return
 #define stock_return_unneeded prairie_own_stock_return_unneeded
 #define stock_take prairie_own_stock_take
-#define stray_class prairie_own_stray_class
 #define stray_fetch prairie_own_stray_fetch
 #define stray_put prairie_own_stray_put
-#define strays prairie_own_strays
 #define supplied_add prairie_own_supplied_add
 #define supplied_check prairie_own_supplied_check
 #define supplied_is_free prairie_own_supplied_is_free

@@ -1,4 +1,4 @@
-/* stray_test.c - guarded blocks that were drained out of magazines are noted once, and fetched
+/* guarded_pool_test.c - guarded blocks that were drained out of magazines are noted once, and fetched
  * once. */
 /* SPDX-License-Identifier: MIT */
 #include "library.h"
@@ -18,33 +18,33 @@ static void start_pool(void)
     space.page_shift = highest_bit(os_page_bytes());
     pool = range.base;
     assert_non_null(pool);
-    strays.bytes = range.bytes;
+    guarded_pool.bytes = range.bytes;
     for (unsigned cell = 0; cell < CELLS; cell++) {
-        strays.block[cell] = pool + (2 * cell + 1) * os_page_bytes();
-        strays.class_index[cell] = CLASS;
+        guarded_pool.block[cell] = pool + (2 * cell + 1) * os_page_bytes();
+        guarded_pool.class_index[cell] = CLASS;
     }
-    strays.first = pool;
+    guarded_pool.first = pool;
 }
 
-static char *block_of(unsigned cell) { return strays.block[cell]; }
+static char *block_of(unsigned cell) { return guarded_pool.block[cell]; }
 
 static void only_the_block_that_is_out_is_one(void **state)
 {
     static int elsewhere;
 
     (void)state;
-    assert_int_equal(stray_class(&elsewhere), 0); /* no pool yet */
+    assert_int_equal(guarded_pool_class(&elsewhere), 0); /* no pool yet */
     start_pool();
-    assert_int_equal(stray_class(&elsewhere), 0);
-    assert_int_equal(stray_class(block_of(0)), CLASS);
-    assert_int_equal(stray_class(block_of(CELLS - 1)), CLASS);
+    assert_int_equal(guarded_pool_class(&elsewhere), 0);
+    assert_int_equal(guarded_pool_class(block_of(0)), CLASS);
+    assert_int_equal(guarded_pool_class(block_of(CELLS - 1)), CLASS);
     assert_false(stray_put(block_of(1), CLASS + 1));
-    assert_int_equal(stray_class(block_of(1) + 16), 0);
-    assert_int_equal(stray_class(block_of(1) - os_page_bytes()), 0); /* on a guard */
-    assert_int_equal(stray_class(pool - 1), 0);
-    assert_int_equal(stray_class(pool + strays.bytes), 0);
-    strays.block[1] = NULL;
-    assert_int_equal(stray_class(pool + 3 * os_page_bytes()), 0);
+    assert_int_equal(guarded_pool_class(block_of(1) + 16), 0);
+    assert_int_equal(guarded_pool_class(block_of(1) - os_page_bytes()), 0); /* on a guard */
+    assert_int_equal(guarded_pool_class(pool - 1), 0);
+    assert_int_equal(guarded_pool_class(pool + guarded_pool.bytes), 0);
+    guarded_pool.block[1] = NULL;
+    assert_int_equal(guarded_pool_class(pool + 3 * os_page_bytes()), 0);
 }
 
 static void each_is_noted_and_fetched_once(void **state)
@@ -64,9 +64,10 @@ static void each_is_noted_and_fetched_once(void **state)
         assert_true(stray_fetch(cells[i]));
         assert_false(stray_fetch(cells[i]));
         for (unsigned k = i + 1; k < COUNT; k++)
-            assert_true(strays.came[cells[k] / 64] >> cells[k] % 64 & 1);
+            assert_true(guarded_pool.came[cells[k] / 64] >> cells[k] % 64 & 1);
     }
-    for (unsigned word = 0; word < STRAYS_MAX / 64; word++) assert_int_equal(strays.came[word], 0);
+    for (unsigned word = 0; word < GUARDED_CELLS_MAX / 64; word++)
+        assert_int_equal(guarded_pool.came[word], 0);
 }
 
 UNIT_MAIN(UNIT_TEST(only_the_block_that_is_out_is_one), UNIT_TEST(each_is_noted_and_fetched_once))
