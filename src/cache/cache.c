@@ -136,7 +136,7 @@ static struct arena *arena_for(struct cache *cache)
     return cache->arena;
 }
 
-NOINLINE struct page_heap *cache_move(struct cache *cache)
+NOINLINE struct page_heap *cache_change_arena(struct cache *cache)
 {
     if (cache->fixed == 0 && arena_choices() > 1) {
         struct arena *arena = arena_for_move(cache->arena);
@@ -528,11 +528,11 @@ void cache_bind(struct cache *cache, struct arena *arena)
         cache_drain_all(cache);
     cache->arena = arena;
     cache->fixed |= CACHE_BOUND;
-    cache_aim(cache);
+    cache_update_keeps_runs(cache);
 }
 
 /* Away or not: what hooks do while they run holds when the thread is back. */
-void cache_aim(struct cache *cache)
+void cache_update_keeps_runs(struct cache *cache)
 {
     bool owned = cache_is_bound(cache) && arena_if_counts_large(cache->arena) != NULL;
 

@@ -188,19 +188,20 @@ void cache_expect_once(const struct cache *cache);
 
 /* Fills from this arena alone from now on; what it holds goes home when either is manual. */
 void cache_bind(struct cache *cache, struct arena *arena);
-/* C4, after something about that has changed. */
-void cache_aim(struct cache *cache);
+/* What keeps_runs says, after something about that has changed (C4). Who calls this sees to it that
+ * none are kept where none may be. */
+void cache_update_keeps_runs(struct cache *cache);
 /* The page heap that the thread leases from: its arena's. A thread that has filled from none yet,
  * or whose page heap somebody is at, moves to the arena of its core, as it does where an arena is
  * held. */
-struct page_heap *cache_move(struct cache *cache);
+struct page_heap *cache_change_arena(struct cache *cache);
 INLINE struct page_heap *cache_page_heap(void)
 {
     struct cache *cache = PAGE_HEAPS == 1 ? NULL : thread_word()->cache;
 
     if (unlikely(cache == NULL)) return page_heap;
     if (unlikely(cache->arena == NULL) || unlikely(page_heap_is_held(cache->arena->page_heap)))
-        return cache_move(cache);
+        return cache_change_arena(cache);
     return cache->arena->page_heap;
 }
 /* The arena that large blocks come from; NULL: from the page heap, as most do. */

@@ -150,7 +150,7 @@ void explicit_cache_forget_busy(void)
         if (cache->fixed == 0) cache->arena = NULL; /* its thread was leaving a destroyed one */
         if (cache->is_busy) {
             cache_init(cache);
-            cache_aim(cache);
+            cache_update_keeps_runs(cache);
             cache->is_busy = false;
         }
         cache_count_wide(cache);

@@ -62,7 +62,7 @@ static void end_front(struct front *front, unsigned forks)
     if (cache_list_forgot(forks)) cache->fixed = 0;
     unbind(cache);
     cache->is_off = false;
-    cache_aim(cache);
+    cache_update_keeps_runs(cache);
     cache_list_leave(cache, forks);
 }
 
@@ -94,10 +94,10 @@ static void keep_no_runs(struct cache *cache)
     meta_give(large_cache, sizeof *large_cache);
 }
 
-/* C4 */
-static void aim(struct cache *cache)
+/* Gives back those that it may no longer keep; C4. */
+static void update_kept_runs(struct cache *cache)
 {
-    cache_aim(cache);
+    cache_update_keeps_runs(cache);
     if (!cache->front.keeps_runs) keep_no_runs(cache);
 }
 
@@ -105,7 +105,7 @@ void thread_follow_hooks(void)
 {
     struct cache *cache = thread_front()->cache;
 
-    if (cache != NULL) aim(cache);
+    if (cache != NULL) update_kept_runs(cache);
 }
 
 static enum front_kind exact_kind(void)
@@ -130,7 +130,7 @@ static struct front *front_without_blocks(struct front *front)
     cache_drain_all(front->cache);
     front->cache->is_off = true;
     exact->front.kind = FRONT_OFF;
-    aim(front->cache);
+    update_kept_runs(front->cache);
     return &exact->front;
 }
 
@@ -162,7 +162,7 @@ void thread_cache_on(void)
         thread_front_set(is_sampled ? counting_sampled_of(cache) : &cache->front);
         counting_end(exact);
     }
-    aim(cache);
+    update_kept_runs(cache);
 }
 
 /* ---- the beginning ---- */
@@ -261,7 +261,7 @@ static void replace_only(struct cache *old, struct cache *fresh)
     if (old->large_cache != NULL) large_cache_pass_takes_on(old->large_cache);
     cache_list_replace_only(old, fresh);
     thread_front_set(front_for(fresh));
-    aim(fresh);
+    update_kept_runs(fresh);
 }
 
 static bool sample_mine(void)
@@ -357,7 +357,7 @@ void thread_bind(struct arena *arena)
     cache_bind(cache, arena);
     if (before != arena) settle_from(cache, before);
     if (before != NULL) leave_arena(before);
-    aim(cache);
+    update_kept_runs(cache);
 }
 
 /* ---- up to which size threads hold blocks ---- */

@@ -69,8 +69,8 @@
 #define arenas_start prairie_own_arenas_start
 #define arenas_take_one prairie_own_arenas_take_one
 #define bytes_of_half_offset prairie_own_bytes_of_half_offset
-#define cache_aim prairie_own_cache_aim
 #define cache_bind prairie_own_cache_bind
+#define cache_change_arena prairie_own_cache_change_arena
 #define cache_check prairie_own_cache_check
 #define cache_count_wide prairie_own_cache_count_wide
 #define cache_drain_all prairie_own_cache_drain_all
@@ -97,10 +97,10 @@
 #define cache_list_take prairie_own_cache_list_take
 #define cache_list_visit prairie_own_cache_list_visit
 #define cache_make prairie_own_cache_make
-#define cache_move prairie_own_cache_move
 #define cache_put prairie_own_cache_put
 #define cache_take prairie_own_cache_take
 #define cache_take_one prairie_own_cache_take_one
+#define cache_update_keeps_runs prairie_own_cache_update_keeps_runs
 #define cache_wide_bytes prairie_own_cache_wide_bytes
 #define cache_widen prairie_own_cache_widen
 #define cached_class_max prairie_own_cached_class_max
