@@ -408,6 +408,7 @@
 #define meta_purge_pages prairie_own_meta_purge_pages
 #define meta_start prairie_own_meta_start
 #define meta_take prairie_own_meta_take
+#define meta_take_from_row prairie_own_meta_take_from_row
 #define meta_take_past_limit prairie_own_meta_take_past_limit
 #define misuse_abort prairie_own_misuse_abort
 #define misuse_check prairie_own_misuse_check
