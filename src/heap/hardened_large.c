@@ -51,14 +51,12 @@ void hardened_large_set_size(char *block, uint32_t page, size_t size)
     set_large(block, page, size, hardened_large_record(page)->bin.previous);
 }
 
-enum hardened_door hardened_large_check(const void *block, uint32_t page)
+void hardened_large_check(const void *block, uint32_t page)
 {
-    const struct page *record = hardened_large_record(page);
-    size_t slack = record->bin.next;
+    size_t slack = hardened_large_record(page)->bin.next;
 
     if (!canaries_are_whole((const char *)block + hardened_large_room(page), slack))
         fatal_address("write past the end of a block", block);
-    return (enum hardened_door)(record->bin.previous & DOOR_MASK);
 }
 
 void hardened_large_set_door(uint32_t page, enum hardened_door door)
@@ -174,7 +172,7 @@ static bool trim_here(char *block, uint32_t page, size_t bytes)
 static bool resize_run_here(char *block, uint32_t page, size_t old_size, size_t size)
 {
     size_t old_bytes = hardened_large_room(page), bytes = round_up(size, page_bytes());
-    enum hardened_door door = hardened_large_record(page)->bin.previous & DOOR_MASK;
+    uint32_t door = hardened_large_record(page)->bin.previous & DOOR_MASK;
     struct os_range guard = { block + bytes, page_bytes() };
     bool is_guarded;
 

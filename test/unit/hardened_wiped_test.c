@@ -31,6 +31,9 @@ static void use_and_free(char *pointer, size_t size)
 
 static size_t told_bytes;
 static void free_it_as_told(void) { prairie_free_sized(block, told_bytes); }
+static void sdallocx_it_as_told(void) { prairie_sdallocx(block, told_bytes, 0); }
+static void sdallocx_it_aligned(void) { prairie_sdallocx(block, told_bytes, MALLOCX_ALIGN(64)); }
+static void free_it_aligned(void) { prairie_free_aligned_sized(block, 64, told_bytes); }
 
 /* In a copy of the process if that is wrong. */
 static void free_sized_after_wrong(char *pointer, size_t size, size_t wrong)
@@ -38,6 +41,9 @@ static void free_sized_after_wrong(char *pointer, size_t size, size_t wrong)
     block = pointer;
     told_bytes = wrong;
     expect_abort(free_it_as_told, "prairie: wrong size in sized delete: ");
+    expect_abort(sdallocx_it_as_told, "prairie: wrong size in sized delete: ");
+    expect_abort(sdallocx_it_aligned, "prairie: wrong size in sized delete: ");
+    expect_abort(free_it_aligned, "prairie: wrong size in sized delete: ");
     prairie_free_sized(pointer, size);
 }
 
@@ -56,6 +62,10 @@ static void unmarked_blocks_are_of_their_sizes(void **state)
         prairie_free_sized(block, told_bytes);
         prairie_free_sized(prairie_realloc(prairie_malloc(size / 2 + 1), size), size);
         prairie_free_sized(prairie_realloc(prairie_malloc(2 * size), size), size);
+        prairie_sdallocx(prairie_mallocx(size, 0), size, 0);
+        prairie_sdallocx(prairie_mallocx(size, MALLOCX_ALIGN(64)), size, MALLOCX_ALIGN(64));
+        prairie_free_aligned_sized(prairie_aligned_alloc(512, size), 512, size);
+        prairie_free_aligned_sized(prairie_aligned_alloc(64 * KiB, size), 64 * KiB, size);
     }
     for (size_t i = 0; i < ARRAY_COUNT(unmarked_sizes); i++) {
         size_t size = unmarked_sizes[i];
