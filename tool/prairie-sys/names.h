@@ -272,10 +272,10 @@
 #define hardened_begin prairie_own_hardened_begin
 #define hardened_bytes prairie_own_hardened_bytes
 #define hardened_check prairie_own_hardened_check
-#define hardened_check_bytes prairie_own_hardened_check_bytes
 #define hardened_check_door prairie_own_hardened_check_door
 #define hardened_check_small prairie_own_hardened_check_small
 #define hardened_count_in_place prairie_own_hardened_count_in_place
+#define hardened_door_of prairie_own_hardened_door_of
 #define hardened_free prairie_own_hardened_free
 #define hardened_free_any prairie_own_hardened_free_any
 #define hardened_free_large prairie_own_hardened_free_large
@@ -294,6 +294,7 @@
 #define hardened_request prairie_own_hardened_request
 #define hardened_resize prairie_own_hardened_resize
 #define hardened_set_door prairie_own_hardened_set_door
+#define hardened_size prairie_own_hardened_size
 #define hardened_start prairie_own_hardened_start
 #define hardened_take prairie_own_hardened_take
 #define hardened_take_waiting prairie_own_hardened_take_waiting
@@ -412,13 +413,12 @@
 #define meta_take_past_limit prairie_own_meta_take_past_limit
 #define misuse_abort prairie_own_misuse_abort
 #define misuse_check prairie_own_misuse_check
-#define misuse_check_aligned_size prairie_own_misuse_check_aligned_size
 #define misuse_check_end prairie_own_misuse_check_end
 #define misuse_check_moved prairie_own_misuse_check_moved
-#define misuse_check_size prairie_own_misuse_check_size
 #define misuse_check_told prairie_own_misuse_check_told
 #define misuse_check_told_beyond prairie_own_misuse_check_told_beyond
 #define misuse_check_told_class prairie_own_misuse_check_told_class
+#define misuse_check_told_hardened prairie_own_misuse_check_told_hardened
 #define misuse_note_free prairie_own_misuse_note_free
 #define misuse_note_take prairie_own_misuse_note_take
 #define misuse_wrong_size prairie_own_misuse_wrong_size
