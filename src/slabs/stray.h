@@ -21,7 +21,8 @@ extern PRIVATE struct strays {
     size_t bytes;                    /* constant once published */
     void *block[STRAYS_MAX];         /* atomic: that the cell has; NULL: none is out */
     uint8_t class_index[STRAYS_MAX]; /* atomic: of that block */
-    uint64_t came[STRAYS_MAX / 64];  /* atomic: a bit for each cell whose block was drained */
+    /* Atomic: a bit for each cell whose block was drained. */
+    ON_ONE_LINE uint64_t came[STRAYS_MAX / 64];
 } strays;
 
 /* Does the address lie in the pool? */
