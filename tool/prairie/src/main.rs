@@ -21,6 +21,9 @@ mod callgrind;
 mod cli;
 mod command_line;
 mod compare;
+#[cfg(test)]
+#[path = "../tests/support/compiled.rs"]
+mod compiled;
 mod doctor;
 mod elf;
 mod embedded;

@@ -13,6 +13,9 @@ use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
+mod compiled;
+pub use compiled::{compiled, compiled_by};
+
 /// What the command keeps for its user goes into the folder of what was built.
 const CACHE: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/cache");
 
