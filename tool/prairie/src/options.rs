@@ -143,6 +143,9 @@ fn rows(page: &str) -> Vec<Row> {
         };
         if let [key, value, default, what] = &cells[..] {
             let [key, value, default, what] = [key, value, default, what].map(|cell| plain(cell));
+            // Here the row above may be left out.
+            let above = rows.last().map(|row: &Row| row.what.clone());
+            let what = above.filter(|_| what == "As above.").unwrap_or(what);
             rows.push(Row { section: section.clone(), key, value, default, what, set: None });
         }
     }
@@ -248,11 +251,16 @@ mod tests {
         let rows = rows(PAGE);
         let row = |key: &str| rows.iter().find(|row| row.key == key).unwrap();
         assert!(rows.len() > 60, "{}", rows.len());
-        assert_eq!((&*row("narenas").default, &*row("narenas").value), ("0", "0 and more, clipped"));
+        assert_eq!(
+            (&*row("narenas").default, &*row("narenas").value),
+            ("0", "0 and more, clipped")
+        );
         assert_eq!(row("prof").section, "Profiling");
         assert_eq!(row("hpa").section, WITHOUT_EFFECT);
         assert!(row("reserve_min").what.starts_with("Bytes of real memory to keep in reserve;"));
         assert!(rows.iter().all(|row| !row.what.contains(['`', '['])));
+        assert!(rows.iter().all(|row| row.what != "As above."));
+        assert_eq!(row("tcache_nslots_large").what, row("tcache_nslots_small_min").what);
     }
 
     #[test]
@@ -262,7 +270,11 @@ mod tests {
             |key: &str, value: &str| rows.iter().find(|row| row.key == key).unwrap().takes(value);
         let cases: &[(&str, &[&str], &[&str])] = &[
             ("narenas", &["0", "-1", "0x10", "default"], &["banana", "", "4k", "0x+4"]),
-            ("narenas", &[" +7", "\t-7", "18446744073709551615"], &["7 ", "+", "+-7", "- 7", "2e9"]),
+            (
+                "narenas",
+                &[" +7", "\t-7", "18446744073709551615"],
+                &["7 ", "+", "+-7", "- 7", "2e9"],
+            ),
             ("dirty_decay_ms", &["-1", "0", "5000", "010"], &["-2", "1.5", "--1", "08"]),
             ("guard_cells", &["1", "256"], &["0", "257", "default"]),
             ("prof", &["true", "false"], &["1", "yes", "True", ""]),

@@ -1,6 +1,6 @@
 //! What the tests of the command line share: how to start it, and suites made on the spot.
 // SPDX-License-Identifier: MIT
-#![allow(dead_code)] // Each test program uses a part of it.
+#![allow(dead_code, unused_imports)] // Each test program uses a part of it.
 
 use std::fs;
 use std::io::Write;
