@@ -43,10 +43,10 @@ OPTION(PERCPU_ARENA, CHOICE, OBEYED, "percpu_arena", 0, 0, 2, "disabled\0percpu\
        "are often numbered; `disabled`: stay as long as nobody is in the way.")
 OPTION(
     DIRTY_DECAY_MS, SSIZE, OBEYED, "dirty_decay_ms", 10000, -1, INT64_MAX, "",
-    "Milliseconds after which nine tenths of what was freed are back with the kernel; without a "
-    "background thread, [what goes beyond a budget](tuning.md#the-background-thread) goes in the "
-    "call that frees. 0: free pages at once, but not those between blocks; -1: only near a "
-    "limit, or when asked for (`malloc_trim`, `arena.N.purge`).")
+    "Milliseconds after which nine tenths of freed memory are back with the kernel. Without a "
+    "background thread, what goes beyond [a budget](tuning.md#the-background-thread) goes back in "
+    "the call that frees. 0: free pages go back at once, except for those between blocks; -1: only "
+    "near a limit, or when asked for (`malloc_trim`, `arena.N.purge`).")
 OPTION(RESERVE_MIN, SIZE, OBEYED, "reserve_min", 0, 0, (uint64_t)1 << 40, "",
        "Bytes of real memory to keep [in reserve](reserve.md); 0 means none, or 2 MiB once the "
        "program registers a callback.")
