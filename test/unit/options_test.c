@@ -229,6 +229,10 @@ static void blanks_and_a_sign_may_stand_before_a_number(void **state)
     assert_int_equal(option_value(OPTION_TCACHE_MAX), 4096);
     options_parse("lg_tcache_max:-0", SOURCE);
     assert_int_equal(option_value(OPTION_TCACHE_MAX), 1);
+    options_parse("lg_tcache_max:-1", SOURCE);
+    assert_true(option_value(OPTION_TCACHE_MAX) > SIZE_MAX / 8);
+    options_parse("lg_tcache_max:0,lg_tcache_max:18446744073709551615", SOURCE);
+    assert_true(option_value(OPTION_TCACHE_MAX) > SIZE_MAX / 8);
     assert_string_equal(fake_error_text(), "");
 }
 
@@ -282,8 +286,8 @@ static void bad_pairs_are_said_and_change_nothing(void **state)
         "narenas:99999999999999999999999",
     };
     static const char *const out_of_range[] = {
-        "narenas:-1",     "dirty_decay_ms:-2", "narenas:4294967296", "lg_prof_interval:64",
-        "guard_cells:-0", "narenas: -1",       "lg_tcache_max:-1",
+        "guard_cells:-1", "dirty_decay_ms:-2",     "guard_cells:257",    "lg_prof_interval:64",
+        "guard_cells:-0", "oversize_threshold:-1", "guard_interval: -1",
     };
 
     (void)state;
