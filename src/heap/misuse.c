@@ -25,7 +25,7 @@ static bool is_in_large(uint32_t page)
         const struct page *first = record - (record->run_pages - 1);
         if (first->run_pages == record->run_pages) record = first;
     }
-    return is_block_state(record->state) && !page_is_cached(record);
+    return page_is_held_block(record);
 }
 
 /* In no open page. Where a vast block was may be anybody's memory by now. */
@@ -46,15 +46,13 @@ enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
     if (*page == 0) return outside_kind(pointer);
     if (is_plain_large(pointer, *page)) return POINTER_LARGE;
     record = page_record(*page);
-    if (record->state == PAGE_SAMPLED && begins_at(pointer, *page)) return POINTER_SAMPLED;
     if (record->class_at != 0)
         return unlikely(hardening.is_on) && is_hardened_slab(record) ? POINTER_HARDENED
                                                                      : POINTER_SMALL;
-    if (page_is_held_hardened(record) && is_page_start(pointer)) return POINTER_HARDENED;
-    if (page_is_fenced(record) && begins_at(pointer, *page)) return POINTER_LARGE;
-    if ((record->state == PAGE_MANUAL || record->state == PAGE_VAST) && begins_at(pointer, *page))
-        return sampled_number(*page) != 0 ? POINTER_SAMPLED : POINTER_LARGE;
-    return is_in_large(*page) ? POINTER_INTERIOR : POINTER_FREED;
+    if (!page_is_held_block(record) || !begins_at(pointer, *page))
+        return is_in_large(*page) ? POINTER_INTERIOR : POINTER_FREED;
+    if (page_is_held_hardened(record)) return POINTER_HARDENED;
+    return sampled_number(*page) != 0 ? POINTER_SAMPLED : POINTER_LARGE;
 }
 
 size_t pointer_bytes(enum pointer_kind kind, const void *pointer, uint32_t page)
