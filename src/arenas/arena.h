@@ -58,8 +58,8 @@ struct cooling_depots {
  * again yet. */
 struct swing {
     size_t bytes;
-    size_t bytes_max; /* since it was 0 */
-    bool is_wide;     /* the depots could not hold it: what is in order goes on into the slabs */
+    size_t bytes_peak; /* since bytes was 0 */
+    bool is_deep;      /* the depots could not hold it: what is in order goes on into the slabs */
 };
 
 struct class_flow {         /* statistics */
@@ -113,7 +113,7 @@ struct arena {
     uint32_t times_destroyed;          /* atomic */
     uint32_t staggered;                /* of the blocks of manual_large */
     uint32_t purged_pages;             /* A4 */
-    uint32_t purged_pages_most;        /* as far as the wish for huge pages knows of them */
+    uint32_t purged_pages_peak;        /* as far as the wish for huge pages knows of them */
     char name[32]; /* that the program gave it; under the control tree's lock, but that arena_create
                       clears it, when nobody knows the number yet */
 };

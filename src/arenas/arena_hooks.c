@@ -44,7 +44,7 @@ static struct extents *begin_calls(struct arena *arena, struct hook_call *call)
         extents->calls = call;
     }
     lock_give(&arena->lock);
-    if (extents != NULL) call->before = os_interlude_begins();
+    if (extents != NULL) call->before = os_callout_begin();
     return extents;
 }
 
@@ -56,7 +56,7 @@ static void end_calls(struct arena *arena, struct hook_call *call)
     for (link = &arena->extents->calls; *link != call;) link = &(*link)->next;
     *link = call->next;
     lock_give(&arena->lock);
-    os_interlude_ends(call->before);
+    os_callout_end(call->before);
 }
 
 /* Threads that are not in the child of a fork do not come back from hooks, and end no arena. */
@@ -240,10 +240,10 @@ void arena_give_extents(struct arena *arena)
 {
     struct extents *extents = arena->extents;
     struct extent *extent;
-    struct os_interlude before;
+    struct os_callout before;
 
     if (extents == NULL) return;
-    before = os_interlude_begins();
+    before = os_callout_begin();
     for (;;) {
         lock_take(&arena->lock);
         extent = extents_remove_any(extents);
@@ -255,6 +255,6 @@ void arena_give_extents(struct arena *arena)
         if (extent == NULL) break;
         (void)extent_give(extents->hooks, extent, arena->index, true);
     }
-    os_interlude_ends(before);
+    os_callout_end(before);
     meta_give(extents, sizeof *extents);
 }

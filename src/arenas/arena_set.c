@@ -173,7 +173,7 @@ struct arena *arena_choose(struct arena *last)
     }
     if (likely(last != NULL) && likely(lock_try(&last->lock))) return last;
     /* Who walks over it is soon done, and is no reason to leave its free blocks behind. */
-    if (last != NULL && RELAXED_LOAD(sparse_slabs.over) == last) return take_arena(last);
+    if (last != NULL && sparse_walks_over(last)) return take_arena(last);
     hop = arena_for_move(last);
     if (hop == NULL) hop = last != NULL ? last : arenas[arena_first];
     return take_arena(hop);

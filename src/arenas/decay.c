@@ -118,7 +118,7 @@ static bool background_may_end(void)
     (void)change_background_runs(false);
     set_background(false);
     wanted = option_background_thread()
-          && (__atomic_load_n(&decay.asked, __ATOMIC_SEQ_CST) || purge_rests_on_background());
+          && (__atomic_load_n(&decay.asked, __ATOMIC_SEQ_CST) || purge_needs_background());
     if (!wanted || change_background_runs(true)) return true;
     set_background(true);
     return false;
@@ -203,13 +203,13 @@ static void background_gives_way(void)
     __atomic_store_n(&decay.asked, false, __ATOMIC_SEQ_CST);
     for (unsigned times = 0; times < 2; times++) {
         set_background(false);
-        purge_heaps_beyond_budget();
+        purge_dirty_beyond_budget();
         if (!__atomic_exchange_n(&decay.asked, false, __ATOMIC_SEQ_CST)) break;
     }
     (void)change_background_runs(false);
     sparse_forget_signs();
     /* Who asked before that could be seen left it to this one, too. */
-    if (__atomic_exchange_n(&decay.asked, false, __ATOMIC_SEQ_CST)) purge_heaps_beyond_budget();
+    if (__atomic_exchange_n(&decay.asked, false, __ATOMIC_SEQ_CST)) purge_dirty_beyond_budget();
 }
 
 static void *background_body(void *unused)
@@ -232,7 +232,7 @@ static void *background_body(void *unused)
         /* Whether it gave something back is no reason to stay with one thread, which gives back the
          * rest itself. */
         busy = look() && !is_alone();
-        busy |= sparse_is_pending() || purge_rests_on_background();
+        busy |= sparse_is_pending() || purge_needs_background();
         quiet_looks = asked || busy ? 0 : quiet_looks + 1;
     } while (background_may_go_on(quiet_looks) || huge_note_rest() || !background_may_end());
     return NULL;
@@ -362,7 +362,7 @@ void decay_expect_sleepers(void)
 static bool leave_to_background(void)
 {
     if (!background_may_take() || !want_background()) return false;
-    purge_put_off();
+    purge_raise_triggers();
     return true;
 }
 
@@ -372,7 +372,7 @@ static bool leave_wanted_to_background(void)
 {
     return background_may_take()
         && (purge_wants_background() || RELAXED_LOAD(decay.background_runs)) && want_background()
-        && purge_put_off_wanted();
+        && purge_raise_triggers_within_budget();
 }
 
 /* Has the program shrunk to half of the most that was in use since this was last true? */

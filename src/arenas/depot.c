@@ -34,9 +34,9 @@ static unsigned full_max(unsigned class_index)
 static void swing_out(struct swing *swing, size_t bytes)
 {
     swing->bytes += bytes;
-    if (swing->bytes <= swing->bytes_max) return;
-    swing->bytes_max = swing->bytes;
-    if (swing->bytes_max > SWING_BYTES_MAX) swing->is_wide = true;
+    if (swing->bytes <= swing->bytes_peak) return;
+    swing->bytes_peak = swing->bytes;
+    if (swing->bytes_peak > SWING_BYTES_MAX) swing->is_deep = true;
 }
 
 static void swing_back(struct swing *swing, size_t bytes)
@@ -45,8 +45,8 @@ static void swing_back(struct swing *swing, size_t bytes)
         swing->bytes -= bytes;
         return;
     }
-    swing->is_wide = swing->bytes_max > SWING_BYTES_MAX;
-    swing->bytes = swing->bytes_max = 0;
+    swing->is_deep = swing->bytes_peak > SWING_BYTES_MAX;
+    swing->bytes = swing->bytes_peak = 0;
 }
 
 /* A few looks: half of the steps from one block to the next are short. */
@@ -250,7 +250,7 @@ void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, 
         }
         full = take_first(&depot->full); /* the oldest is asked whether it may stay */
     }
-    if (arena->swing.is_wide
+    if (arena->swing.is_deep
         && is_in_order(full + 1, magazine_capacity(class_index), class_bytes[class_index]))
         return full;
     if (slabs_are_sparse(&arena->bin[class_index], class_index)) {

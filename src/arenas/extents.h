@@ -57,10 +57,10 @@ struct extent {
 
 /* A thread that is on its way through the hooks; lies on its stack. */
 struct hook_call {
-    struct hook_call *next;     /* under the arena's lock */
-    uint64_t hooks_version;     /* constant: of the hooks, when it began */
-    uintptr_t thread;           /* constant: its mark */
-    struct os_interlude before; /* its own */
+    struct hook_call *next;   /* under the arena's lock */
+    uint64_t hooks_version;   /* constant: of the hooks, when it began */
+    uintptr_t thread;         /* constant: its mark */
+    struct os_callout before; /* its own */
 };
 
 /* What an arena with hooks has; under the arena's lock, but for what is atomic. */

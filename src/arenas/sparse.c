@@ -160,9 +160,9 @@ static void let_others(void)
 /* The same pages go and come again with each breath; the wish for huge pages is told once. */
 static void count_more(struct sparse_walk *walk, struct arena *arena)
 {
-    if (arena->purged_pages <= arena->purged_pages_most) return;
-    walk->tally.more_pages += arena->purged_pages - arena->purged_pages_most;
-    arena->purged_pages_most = arena->purged_pages;
+    if (arena->purged_pages <= arena->purged_pages_peak) return;
+    walk->tally.more_pages += arena->purged_pages - arena->purged_pages_peak;
+    arena->purged_pages_peak = arena->purged_pages;
 }
 
 /* False: the arena's lock is taken. */

@@ -57,6 +57,11 @@ INLINE void sparse_note_drain(const struct class_bin *bin, unsigned class_index)
     if (unlikely(bin->slab_free_blocks * class_bytes[class_index] >= RECLAIM_BYTES_MIN))
         sparse_tell(bin, class_index);
 }
+/* Is it this arena whose slabs are walked over, as of a moment ago? */
+INLINE bool sparse_walks_over(const struct arena *arena)
+{
+    return RELAXED_LOAD(sparse_slabs.over) == arena;
+}
 /* Does anything wait for the next look? */
 INLINE bool sparse_is_pending(void)
 {

@@ -24,10 +24,10 @@
 /* A function that reads, without their lock, numbers that may be a moment old. */
 #define READS_UNLOCKED __attribute__((no_sanitize_thread, noinline))
 #if defined(__SANITIZE_THREAD__)
-#define THREADS_ARE_COUNTED true
+#define UNDER_TSAN true
 #define INLINE_READS_UNLOCKED static READS_UNLOCKED __attribute__((unused))
 #else
-#define THREADS_ARE_COUNTED false
+#define UNDER_TSAN false
 #define INLINE_READS_UNLOCKED INLINE
 #endif
 /* Stands between two reads without a lock. A unit test that defines it before it takes the library

@@ -48,6 +48,12 @@ void front_clear(struct front *front, enum front_kind kind)
         front->magazine[class_index] = (struct magazine){ &front->nothing, &front->nothing };
 }
 
+void cache_guard_from(struct cache *cache, uint16_t from)
+{
+    RELAXED_STORE(cached_guarded_from, from);
+    if (cache != NULL) cache->front.guarded_from = from;
+}
+
 void cache_init(struct cache *cache)
 {
     front_clear(&cache->front, FRONT_CACHE);

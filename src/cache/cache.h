@@ -137,6 +137,8 @@ INLINE bool cache_may_hold(const struct cache *cache, unsigned class_index)
 
 /* guarded_from of caches that are made; atomic. */
 extern PRIVATE uint16_t cached_guarded_from;
+/* That, and of this one. NULL: there is none yet. */
+void cache_guard_from(struct cache *cache, uint16_t from);
 /* While there are to be none, the next guarded block is so many refills away, again and again. */
 enum { GUARDED_NEVER = INT16_MAX };
 

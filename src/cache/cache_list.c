@@ -20,12 +20,12 @@ static uintptr_t oldest_thread; /* atomic, under threads_lock: the mark of that 
 static struct {
     struct cache *first; /* linked by next */
     unsigned count, low; /* low: the least that count was since cache_list_give_unneeded */
-} waiting;               /* under threads_lock: drained ones */
+} drained_caches;        /* under threads_lock */
 unsigned forks_to_child;
 
 /* So many drained caches stay, for threads of which one begins when another one has ended; and so
  * many are worth a look. */
-enum { WAITING_KEPT = 8, WAITING_PER_LOOK = 64 };
+enum { DRAINED_KEPT = 8, DRAINED_PER_LOOK = 64 };
 
 const void *cache_list_address(void) { return &first_cache; }
 
@@ -62,23 +62,23 @@ static void end_use(struct cache *cache)
     count_use(in_use - 1);
 }
 
-/* A drained one that is in no list waits for the next thread. */
-static void wait_for_thread(struct cache *cache)
+/* One that is in no list, for the next thread. */
+static void keep_drained(struct cache *cache)
 {
-    cache->next = waiting.first;
-    waiting.first = cache;
-    if (++waiting.count % WAITING_PER_LOOK == 0) purge_ask_for_look();
+    cache->next = drained_caches.first;
+    drained_caches.first = cache;
+    if (++drained_caches.count % DRAINED_PER_LOOK == 0) purge_ask_for_look();
 }
 
 /* NULL: there is none. */
-static struct cache *take_waiting(void)
+static struct cache *take_drained(void)
 {
-    struct cache *cache = waiting.first;
+    struct cache *cache = drained_caches.first;
 
     if (cache == NULL) return NULL;
-    waiting.first = cache->next;
-    waiting.count--;
-    waiting.low = (unsigned)min_size(waiting.low, waiting.count);
+    drained_caches.first = cache->next;
+    drained_caches.count--;
+    drained_caches.low = (unsigned)min_size(drained_caches.low, drained_caches.count);
     return cache;
 }
 
@@ -91,7 +91,7 @@ static struct cache *take_left(void)
 {
     struct cache *cache = abandoned_take();
 
-    if (cache == NULL && (cache = take_waiting()) != NULL) list_add(cache);
+    if (cache == NULL && (cache = take_drained()) != NULL) list_add(cache);
     if (cache == NULL) return NULL;
     if (!arena_is_for_all(cache->arena)) cache->arena = NULL;
     cache->owner.word = NULL;
@@ -150,7 +150,7 @@ void cache_list_leave(struct cache *cache, unsigned forks)
         end_use(cache);
         list_remove(cache);
     }
-    wait_for_thread(cache);
+    keep_drained(cache);
     lock_give(&threads_lock);
 }
 
@@ -171,7 +171,7 @@ static void end_draining(struct cache *cache, unsigned forks)
 {
     if (!cache_list_forgot(forks)) list_remove(cache);
     RELAXED_STORE(cache->fixed, (uint8_t)0);
-    wait_for_thread(cache);
+    keep_drained(cache);
 }
 
 static void drain_one(struct cache *cache)
@@ -227,7 +227,7 @@ static struct cache *next_to_give(void)
     struct cache *cache;
 
     lock_take(&threads_lock);
-    cache = class_map_offset == 0 ? take_waiting() : NULL;
+    cache = class_map_offset == 0 ? take_drained() : NULL;
     lock_give(&threads_lock);
     return cache;
 }
@@ -247,17 +247,17 @@ static COLD bool give_each(unsigned most)
 }
 
 /* As of a moment ago. */
-static READS_UNLOCKED bool few_wait(void) { return waiting.count <= WAITING_KEPT; }
+static READS_UNLOCKED bool few_are_drained(void) { return drained_caches.count <= DRAINED_KEPT; }
 
 bool cache_list_give_unneeded(enum clear_what what)
 {
     unsigned beyond, count;
 
-    if (few_wait()) return false;
+    if (few_are_drained()) return false;
     lock_take(&threads_lock);
-    beyond = waiting.count > WAITING_KEPT ? waiting.count - WAITING_KEPT : 0;
-    count = what == CLEAR_ALL || waiting.low > beyond ? beyond : waiting.low;
-    waiting.low = waiting.count - count;
+    beyond = drained_caches.count > DRAINED_KEPT ? drained_caches.count - DRAINED_KEPT : 0;
+    count = what == CLEAR_ALL || drained_caches.low > beyond ? beyond : drained_caches.low;
+    drained_caches.low = drained_caches.count - count;
     lock_give(&threads_lock);
     return count > 0 && give_each(count);
 }
@@ -268,7 +268,7 @@ void cache_list_replace_only(const struct cache *old, struct cache *fresh)
 {
     struct cache *cache;
 
-    while ((cache = take_waiting()) != NULL) cache_give(cache);
+    while ((cache = take_drained()) != NULL) cache_give(cache);
     if (oldest == old) oldest = fresh;
     first_cache = fresh;
 }
@@ -283,7 +283,7 @@ static void count_staggered_of_others(const struct cache *mine)
 
     for (const struct cache *cache = first_cache; cache != NULL; cache = cache->next)
         if (cache != mine) sum += cache->staggered;
-    RELAXED_STORE(large_staggered_before, large_staggered_before + sum);
+    large_cache_count_staggered(NULL, sum);
 }
 
 /* The blocks in the other threads' magazines are lost to the child: their owners may have been in
@@ -302,7 +302,7 @@ void cache_list_forget_others(void)
     abandoned_visit(list_add);
     if (mine != NULL) list_add(mine);
     count_use(mine != NULL);
-    RELAXED_STORE(cached_wide_bytes, mine != NULL ? (ptrdiff_t)cache_wide_bytes(mine) : 0);
+    cache_forget_wide_of_others(mine);
     quarantines_forget_others(mine);
 }
 

@@ -153,6 +153,6 @@ void explicit_cache_forget_busy(void)
             cache_aim(cache);
             cache->is_busy = false;
         }
-        cached_wide_bytes += (ptrdiff_t)cache_wide_bytes(cache);
+        cache_count_wide(cache);
     }
 }

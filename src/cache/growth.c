@@ -216,3 +216,15 @@ void cache_forget_wide(const struct cache *cache)
 {
     if (RELAXED_LOAD(cached_wide_bytes) != 0) give_wide_bytes(cache_wide_bytes(cache));
 }
+
+void cache_forget_wide_of_others(const struct cache *mine)
+{
+    RELAXED_STORE(cached_wide_bytes, 0);
+    if (mine != NULL) cache_count_wide(mine);
+}
+
+void cache_count_wide(const struct cache *cache)
+{
+    (void)__atomic_fetch_add(&cached_wide_bytes, (ptrdiff_t)cache_wide_bytes(cache),
+                             __ATOMIC_RELAXED);
+}

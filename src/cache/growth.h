@@ -77,5 +77,9 @@ extern PRIVATE ptrdiff_t cached_wide_bytes;
 size_t cache_wide_bytes(const struct cache *cache);
 /* All magazines are about to be given back: their share of the budgets is free. */
 void cache_forget_wide(const struct cache *cache);
+/* In the child of a fork: its thread's magazines count, and no others. NULL: it has no cache. */
+void cache_forget_wide_of_others(const struct cache *mine);
+/* Those of this cache count, too. */
+void cache_count_wide(const struct cache *cache);
 
 #endif

@@ -16,7 +16,7 @@
 
 /* Reading tells the default ones of arenas that have no others, so that a program can chain its own
  * to them. An automatic arena that is not there yet begins with those that are written. */
-int serve_hooks(struct control_call *call)
+int serve_extent_hooks(struct control_call *call)
 {
     size_t index = call->index[0];
     struct extent_hooks *before;

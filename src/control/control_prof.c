@@ -55,7 +55,7 @@ int serve_profile_reset(struct control_call *call)
 /* ---- functions of the program ---- */
 
 /* Whoever sets one learns which was before it, and none is lost: programs chain them. */
-int serve_hook(struct control_call *call, enum sampling_hook_kind kind)
+int serve_prof_hook(struct control_call *call, enum sampling_hook_kind kind)
 {
     union sampling_hook standard = { .walk = kind == HOOK_WALK ? sampling_walk : NULL };
     void *wanted = call->new_value.pointer, *hook;

@@ -39,7 +39,7 @@ struct arena_wish {
 };
 /* The caller's wish is so many bytes of that. */
 int serve_create(struct control_call *call, size_t wish_bytes);
-control_serve serve_reset, serve_destroy, serve_hooks, serve_active_at;
+control_serve serve_reset, serve_destroy, serve_extent_hooks, serve_active_at;
 control_serve serve_cache_create, serve_cache_flush, serve_cache_destroy;
 control_serve serve_thread_arena, serve_cache_enabled, serve_cache_max, serve_cache_blocks;
 int serve_thread_flush(void);
@@ -49,7 +49,7 @@ int serve_thread_flush(void);
 /* A switch that is off for good without prof:true. */
 int serve_switch(struct control_call *call, bool is_on, void (*set)(bool));
 control_serve serve_dump, serve_profile_reset, serve_prefix;
-int serve_hook(struct control_call *call, enum sampling_hook_kind kind);
+int serve_prof_hook(struct control_call *call, enum sampling_hook_kind kind);
 control_serve serve_thread_name, serve_thread_sampling;
 
 #endif

@@ -21,7 +21,7 @@ struct lock guarded_lock = { .state = LOCK_FREE, .rank = LOCK_GUARDED };
 
 static struct {
     unsigned count;                         /* constant once strays.first is published */
-    unsigned held, held_most;               /* under lock; U2 */
+    unsigned held, held_max;                /* under lock; U2 */
     unsigned made;                          /* under lock: cells below it have a record */
     uint32_t watch;                         /* under lock: counts the ends of watches */
     uint64_t random;                        /* under lock */
@@ -54,7 +54,7 @@ bool guarded_start(unsigned cells)
         return false;
     }
     lock_take(&guarded_lock);
-    pool.held_most = cells - cells / QUARANTINE_SHARE;
+    pool.held_max = cells - cells / QUARANTINE_SHARE;
     pool.random = os_wall_ns() ^ (uintptr_t)range.base;
     pool.count = cells;
     strays.bytes = range.bytes;
@@ -192,7 +192,7 @@ static unsigned choose_cell(void)
 {
     unsigned number;
 
-    if (pool.held >= pool.held_most) return STRAYS_MAX;
+    if (pool.held >= pool.held_max) return STRAYS_MAX;
     if (pool.made < pool.count) {
         struct guarded_cell *cell = meta_take(sizeof *cell);
 
@@ -501,8 +501,8 @@ void guarded_check(void)
             require(sized_free_is_watched(cell->class_index)); /* U4 */
     }
     for (unsigned class_index = 0; class_index < CLASS_COUNT; class_index++)
-        require(numbers.held[class_index] == 0);          /* U5 */
-    require(held == pool.held && held <= pool.held_most); /* U2 */
+        require(numbers.held[class_index] == 0);         /* U5 */
+    require(held == pool.held && held <= pool.held_max); /* U2 */
     require(commit.guarded_bytes == (size_t)held << space.page_shift);
     require(freed == pool.freed); /* U1 */
     for (unsigned i = 0; i < pool.freed; i++) {

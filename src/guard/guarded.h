@@ -18,7 +18,7 @@
  *                     the kernel is asked without the lock
  *
  * U1  `queue` has the cells that are FREED and were used before, those given back first in front
- * U2  held is the number of cells that are not FREED, and at most held_most
+ * U2  held is the number of cells that are not FREED, and at most held_max
  * U3  strays.block[i] is the block of cell i while it is HELD, else NULL
  * U4  the sized frees of a class are watched at least while a cell of it is HELD whose watch is
  *     the current one

@@ -118,11 +118,9 @@ void *guarded_take_due(struct cache *cache, const struct alloc_request *request)
 void guarded_obey_options(void)
 {
     size_t mean = option_value(OPTION_GUARD_SAMPLE), from = mean == 1 ? 0 : mean;
-    struct cache *cache = thread_front()->cache;
 
     if (mean == 0) from = GUARDED_NEVER;
-    RELAXED_STORE(cached_guarded_from, (uint16_t)from);
-    if (cache != NULL) cache->front.guarded_from = (uint16_t)from;
+    cache_guard_from(thread_front()->cache, (uint16_t)from);
 }
 
 /* ---- giving ---- */

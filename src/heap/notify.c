@@ -178,7 +178,7 @@ bool event_next(struct event *event)
     const struct listener *listener;
     reserve_cb_t *call = NULL;
     void *context = NULL;
-    struct os_interlude before;
+    struct os_callout before;
 
     lock_take(&notify_lock);
     listener = next_listener(event);
@@ -193,9 +193,9 @@ bool event_next(struct event *event)
     lock_give(&notify_lock);
     if (call == NULL) return false;
 
-    before = os_interlude_begins();
+    before = os_callout_begin();
     call(context, event->condition, event->size);
-    os_interlude_ends(before);
+    os_callout_end(before);
 
     lock_take(&notify_lock);
     while (*link != &calling) link = &(*link)->next;

@@ -258,7 +258,7 @@ void shortage_look(size_t size)
 void shortage_start(void)
 {
     page_heaps_follow_limits();
-    RELAXED_STORE(limits.follows_group, option_is_set(OPTION_LIMIT_GROUP));
+    limits_follow_group(option_is_set(OPTION_LIMIT_GROUP));
     shortage_set_look();
 }
 
@@ -294,8 +294,7 @@ static bool reserve_as_wanted(void)
 
     do {
         bytes = RELAXED_LOAD(shortage.wanted) - 1;
-        RELAXED_STORE(limits.bars_clean, bytes != 0);
-        if (bytes != 0) limits_know_group();
+        limits_set_bars_clean(bytes != 0);
         full = reserve_resize(bytes);
     } while (RELAXED_LOAD(shortage.wanted) - 1 != bytes);
     if (!full) (void)tell_low(NULL, bytes, NULL);

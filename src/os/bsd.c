@@ -43,7 +43,7 @@ static size_t copy_piece(const int pipe_ends[2], char *to, const char *from, siz
 size_t os_copy_checked(void *to, const void *from, size_t bytes)
 {
     enum { PIECE_BYTES = 512 }; /* no pipe holds less at once */
-    struct os_interlude before = os_interlude_begins();
+    struct os_callout before = os_callout_begin();
     int pipe_ends[2];
     size_t done = 0, piece;
 
@@ -56,7 +56,7 @@ size_t os_copy_checked(void *to, const void *from, size_t bytes)
         (void)close(pipe_ends[0]);
         (void)close(pipe_ends[1]);
     }
-    os_interlude_ends(before);
+    os_callout_end(before);
     return done;
 }
 

@@ -88,7 +88,7 @@ void linux_rights_begin(void)
 /* One that the C library knows of has its rights from there. */
 bool os_thread_rights_may_part(bool alone)
 {
-    return !THREADS_ARE_COUNTED && (alone || rights_known.could_lose);
+    return !UNDER_TSAN && (alone || rights_known.could_lose);
 }
 
 /* ---- reading ---- */

@@ -137,7 +137,7 @@ bool os_thread_start(void *(*body)(void *))
     char *stack, *tls;
     bool started;
 
-    if (THREADS_ARE_COUNTED) return start_known_thread(body);
+    if (UNDER_TSAN) return start_known_thread(body);
     if (alive_now() != 0 || !background_memory_ready()) return false;
     linux_rights_begin();
     stack = background_memory + STACK_BYTES;

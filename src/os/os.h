@@ -218,11 +218,11 @@ bool os_reader_wait(unsigned *waits);
 void os_reader_reads(void);
 /* While functions of the program or of its C library run inside of ours: the thread cannot be
  * cancelled, and what they leave in errno is not seen. Ends where it began. */
-struct os_interlude {
+struct os_callout {
     int error, cancel;
 };
-struct os_interlude os_interlude_begins(void);
-void os_interlude_ends(struct os_interlude before);
+struct os_callout os_callout_begin(void);
+void os_callout_end(struct os_callout before);
 /* Calls the three around every fork of the process. May allocate: no lock may be held. False: no
  * memory; the next call may try again. */
 bool os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void));

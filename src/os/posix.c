@@ -23,15 +23,15 @@ void os_reader_reads(void)
     if (RELAXED_LOAD(nobody_reads)) RELAXED_STORE(nobody_reads, false);
 }
 
-struct os_interlude os_interlude_begins(void)
+struct os_callout os_callout_begin(void)
 {
-    struct os_interlude before = { errno, PTHREAD_CANCEL_ENABLE };
+    struct os_callout before = { errno, PTHREAD_CANCEL_ENABLE };
 
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before.cancel);
     return before;
 }
 
-void os_interlude_ends(struct os_interlude before)
+void os_callout_end(struct os_callout before)
 {
     (void)pthread_setcancelstate(before.cancel, NULL);
     errno = before.error;

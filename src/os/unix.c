@@ -185,10 +185,10 @@ bool os_link_text(const char *path, char *text, size_t room_bytes)
 
 static int open_file(const char *path, int flags)
 {
-    struct os_interlude before = os_interlude_begins();
+    struct os_callout before = os_callout_begin();
     int file = open(path, flags | O_CLOEXEC, 0644);
 
-    os_interlude_ends(before);
+    os_callout_end(before);
     return file;
 }
 
@@ -218,15 +218,15 @@ int os_mappings_open(void) { return os_file_open("/proc/self/maps"); }
 
 void os_file_close(int file)
 {
-    struct os_interlude before = os_interlude_begins();
+    struct os_callout before = os_callout_begin();
 
     (void)close(file);
-    os_interlude_ends(before);
+    os_callout_end(before);
 }
 
 bool os_file_write(int file, const void *bytes, size_t count)
 {
-    struct os_interlude before = os_interlude_begins();
+    struct os_callout before = os_callout_begin();
     const char *at = bytes;
     unsigned interruptions = 0, waits = 0;
 
@@ -241,13 +241,13 @@ bool os_file_write(int file, const void *bytes, size_t count)
         waits = 0;
         os_reader_reads();
     }
-    os_interlude_ends(before);
+    os_callout_end(before);
     return count == 0;
 }
 
 size_t os_file_read(int file, void *bytes, size_t wanted)
 {
-    struct os_interlude before = os_interlude_begins();
+    struct os_callout before = os_callout_begin();
     size_t count = 0;
     unsigned interruptions = 0;
 
@@ -258,7 +258,7 @@ size_t os_file_read(int file, void *bytes, size_t wanted)
         if (got <= 0) break;
         count += (size_t)got;
     }
-    os_interlude_ends(before);
+    os_callout_end(before);
     return count;
 }
 

@@ -386,8 +386,8 @@ void port_abort(void)
 void os_exit(int code) { (void)TerminateProcess(GetCurrentProcess(), (UINT)code); }
 
 /* Nobody is cancelled here. */
-struct os_interlude os_interlude_begins(void) { return (struct os_interlude){ errno, 0 }; }
-void os_interlude_ends(struct os_interlude before) { errno = before.error; }
+struct os_callout os_callout_begin(void) { return (struct os_callout){ errno, 0 }; }
+void os_callout_end(struct os_callout before) { errno = before.error; }
 
 /* ---- what there is none of here ---- */
 

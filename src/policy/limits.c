@@ -269,6 +269,12 @@ void limits_follow_group(bool follows)
     lock_give(&limits.lock);
 }
 
+void limits_set_bars_clean(bool bars)
+{
+    RELAXED_STORE(limits.bars_clean, bars);
+    if (bars) limits_know_group();
+}
+
 void limits_set_looks_for_stalls(bool looks)
 {
     lock_take(&limits.lock);

@@ -65,6 +65,8 @@ bool limits_group_is_crowded(void);
 /* Whether the group counts; one that was read before is forgotten with all that followed from
  * it. */
 void limits_follow_group(bool follows);
+/* Whether the process is kept out of the last of its group's memory; looks, if nobody has. */
+void limits_set_bars_clean(bool bars);
 /* Whether stalls are looked for; what was waited for before is none. */
 void limits_set_looks_for_stalls(bool looks);
 /* How many cores' time the group leaves to the process, as of the first time that somebody asked;

@@ -196,7 +196,7 @@ static void purge_heap_beyond_budget(struct page_heap *heap)
     (void)purge_end_pass(&pass);
 }
 
-void purge_heaps_beyond_budget(void)
+void purge_dirty_beyond_budget(void)
 {
     if (option_decay_ms() < 0 && !purge_is_urgent()) return;
     for (unsigned i = 0; i < page_heap_count(); i++) purge_heap_beyond_budget(&page_heap[i]);
@@ -218,7 +218,7 @@ void purge_past_triggers(void)
 
 void purge_beyond_budget(void)
 {
-    purge_heaps_beyond_budget();
+    purge_dirty_beyond_budget();
     purge_left_behind(NULL);
 }
 
@@ -304,17 +304,17 @@ bool purge_wants_background(void)
 }
 
 /* It leaves alone what is not worth a pass. */
-bool purge_rests_on_background(void)
+bool purge_needs_background(void)
 {
     size_t least = pages_for(PURGE_WORTH_BYTES) - 1;
-    bool rests = false;
+    bool needs = false;
 
     for (unsigned i = 0; i < page_heap_count(); i++) {
         struct budget budget = budget_of(&page_heap[i], false);
 
-        rests |= !budget.took_nothing && budget.dirty > max_size(budget.most, least);
+        needs |= !budget.took_nothing && budget.dirty > max_size(budget.most, least);
     }
-    return rests && option_decay_ms() >= 0;
+    return needs && option_decay_ms() >= 0;
 }
 
 /* Returns what it was. */
@@ -335,7 +335,7 @@ void purge_begin_unneeded(void)
 }
 
 /* Under the page heap's lock. */
-static void put_off(struct page_heap *heap)
+static void raise_trigger(struct page_heap *heap)
 {
     if (!trigger_is_fixed()) purge_raise_trigger(heap);
 }
@@ -346,7 +346,7 @@ static void forget_unneeded(struct page_heap *heap, size_t pages)
     if (pages == 0) return;
     lock_take(&heap->lock);
     heap->slab_peak -= min_size(fall_of(heap), pages);
-    put_off(heap);
+    raise_trigger(heap);
     lock_give(&heap->lock);
 }
 
@@ -430,20 +430,20 @@ void purge_ask_for_look(void)
     (void)__atomic_fetch_or(&page_heaps_past_trigger, 1, __ATOMIC_RELEASE);
 }
 
-void purge_put_off(void)
+void purge_raise_triggers(void)
 {
     for (unsigned i = 0; i < page_heap_count(); i++) {
         struct page_heap *heap = &page_heap[i];
 
         if (!is_past_trigger(heap)) continue;
         lock_take(&heap->lock);
-        put_off(heap);
+        raise_trigger(heap);
         lock_give(&heap->lock);
     }
 }
 
-/* Judged and put off in one moment: who no longer looks says so under the same lock. */
-static bool put_off_wanted(struct page_heap *heap)
+/* Judged and raised in one moment: who no longer looks says so under the same lock. */
+static bool raise_trigger_within_budget(struct page_heap *heap)
 {
     struct budget budget;
     bool fits;
@@ -451,17 +451,17 @@ static bool put_off_wanted(struct page_heap *heap)
     lock_take(&heap->lock);
     budget = budget_now(heap, RELAXED_LOAD(purge_mode.background));
     fits = budget.dirty <= budget.most;
-    if (fits) put_off(heap);
+    if (fits) raise_trigger(heap);
     lock_give(&heap->lock);
     return fits;
 }
 
-bool purge_put_off_wanted(void)
+bool purge_raise_triggers_within_budget(void)
 {
     bool fits = true;
 
     for (unsigned i = 0; i < page_heap_count(); i++)
-        if (is_past_trigger(&page_heap[i])) fits &= put_off_wanted(&page_heap[i]);
+        if (is_past_trigger(&page_heap[i])) fits &= raise_trigger_within_budget(&page_heap[i]);
     if (fits) purge_left_behind(NULL);
     return fits;
 }

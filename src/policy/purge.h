@@ -57,7 +57,7 @@ INLINE bool purge_is_within_budget(void)
  * behind, for which it takes all locks of page heaps at once. */
 void purge_beyond_budget(void);
 /* The first part of it. */
-void purge_heaps_beyond_budget(void);
+void purge_dirty_beyond_budget(void);
 /* The same as purge_beyond_budget, where purge_is_within_live_budget has found too much. */
 void purge_past_triggers(void);
 /* Is *stop, which is atomic, not 0? NULL: nobody stops it. */
@@ -71,10 +71,10 @@ INLINE bool purge_is_stopped(const uint32_t *stop)
 void purge_left_behind(const uint32_t *stop);
 /* Instead of purging: the background thread will. Raises trigger_pages of each page heap that is
  * past it. */
-void purge_put_off(void);
+void purge_raise_triggers(void);
 /* The same for page heaps whose dirty pages fit the budget of the moment; the others keep their
  * trigger. True: all fitted, and what huge pages left behind went back. */
-bool purge_put_off_wanted(void);
+bool purge_raise_triggers_within_budget(void);
 /* From now on, or no longer, somebody looks in the background for what is not needed. This and the
  * next may be called with any lock held: a thread that looks at a budget at that moment may go by
  * what was before. */
@@ -84,7 +84,7 @@ void purge_set_on_call(bool comes);
 /* Does what may be wanted again ask for such a look? Learns from the last time. */
 bool purge_wants_background(void);
 /* Is more dirty than may stay without it? Not when the kernel would not take any of it. */
-bool purge_rests_on_background(void);
+bool purge_needs_background(void);
 /* Gives back half of the dirty pages that were not needed at any moment since the last call; until
  * *stop, which is atomic, is not 0. NULL: nobody stops it. Returns pages. */
 size_t purge_unneeded(const uint32_t *stop);

@@ -10,7 +10,7 @@
 bool sampling_active;
 bool sampling_polls;
 
-static unsigned depth_most = UNWIND_DEPTH_MAX; /* constant after start-up */
+static unsigned depth_max = UNWIND_DEPTH_MAX; /* constant after start-up */
 
 /* Frees have magazines of their own from now on; the sized frees of classes with watched guarded
  * blocks must go on looking at the address. */
@@ -18,7 +18,7 @@ bool sampling_start(unsigned depth)
 {
     bool done;
 
-    if (depth < UNWIND_DEPTH_MAX) depth_most = depth;
+    if (depth < UNWIND_DEPTH_MAX) depth_max = depth;
     done = threads_sample();
     for (unsigned class_index = 1; class_index <= CLASS_OF_1024; class_index++)
         if (sized_free_is_watched(class_index)) sized_free_watch(class_index, 0);
@@ -30,10 +30,10 @@ bool sampling_start(unsigned depth)
 union sampling_hook sampling_hooks[HOOK_COUNT] SEALED;
 
 /* Where a thread was before a hook was called. */
-struct interlude {
+struct sampling_callout {
     struct sampler *sampler;
     bool in_hook;
-    struct os_interlude outside;
+    struct os_callout outside;
 };
 
 struct sampler *sampler_here(void)
@@ -43,20 +43,20 @@ struct sampler *sampler_here(void)
     return counting != NULL ? counting->sampler : NULL;
 }
 
-static struct interlude hook_begins(void)
+static struct sampling_callout hook_begins(void)
 {
     struct sampler *sampler = sampler_here();
-    struct interlude before = { sampler, sampler != NULL && sampler->in_hook,
-                                os_interlude_begins() };
+    struct sampling_callout before = { sampler, sampler != NULL && sampler->in_hook,
+                                       os_callout_begin() };
 
     if (sampler != NULL) sampler->in_hook = true;
     return before;
 }
 
-static void hook_ends(struct interlude before)
+static void hook_ends(struct sampling_callout before)
 {
     if (before.sampler != NULL) before.sampler->in_hook = before.in_hook;
-    os_interlude_ends(before.outside);
+    os_callout_end(before.outside);
 }
 
 void sampling_walk(void **return_address, unsigned *depth, unsigned most)
@@ -71,23 +71,23 @@ void sampling_walk(void **return_address, unsigned *depth, unsigned most)
 static unsigned walk(struct sampler *sampler, const void *frame, uintptr_t *return_address)
 {
     void (*hook)(void **, unsigned *, unsigned) = RELAXED_LOAD(sampling_hooks[HOOK_WALK].walk);
-    struct interlude before;
+    struct sampling_callout before;
     unsigned depth = 0;
 
-    if (likely(hook == NULL)) return unwind_from(frame, return_address, depth_most);
+    if (likely(hook == NULL)) return unwind_from(frame, return_address, depth_max);
     before = hook_begins();
     sampler->frame = frame;
-    hook((void **)return_address, &depth, depth_most);
+    hook((void **)return_address, &depth, depth_max);
     sampler->frame = NULL;
     hook_ends(before);
-    return depth < depth_most ? depth : depth_most;
+    return depth < depth_max ? depth : depth_max;
 }
 
 void sampling_tell_taken(const void *block, const struct origin *origin, size_t bytes)
 {
     void (*hook)(const void *, size_t, void **, unsigned, size_t) =
         RELAXED_LOAD(sampling_hooks[HOOK_TAKEN].taken);
-    struct interlude before;
+    struct sampling_callout before;
 
     if (likely(hook == NULL)) return;
     before = hook_begins();
@@ -98,7 +98,7 @@ void sampling_tell_taken(const void *block, const struct origin *origin, size_t 
 void sampling_tell_given(const void *block, uint32_t number)
 {
     void (*hook)(const void *, size_t) = RELAXED_LOAD(sampling_hooks[HOOK_GIVEN].given);
-    struct interlude before;
+    struct sampling_callout before;
 
     if (likely(hook == NULL)) return;
     before = hook_begins();
@@ -109,7 +109,7 @@ void sampling_tell_given(const void *block, uint32_t number)
 void sampling_tell_dumped(const char *path)
 {
     void (*hook)(const char *) = RELAXED_LOAD(sampling_hooks[HOOK_DUMP].dump);
-    struct interlude before;
+    struct sampling_callout before;
 
     if (hook == NULL) return;
     before = hook_begins();

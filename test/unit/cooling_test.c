@@ -137,7 +137,7 @@ static void wide_swings_wait_until_it_has_cooled(void **state)
     first = full_magazine(0);
     second = full_magazine(0);
     swing(SWING_BYTES_MAX + 1);
-    assert_true(arenas[0]->swing.is_wide);
+    assert_true(arenas[0]->swing.is_deep);
     assert_non_null(bring_from_elsewhere(first));
     assert_non_null(bring_from_elsewhere(second));
     fake_clock_ms(COOL_MS);

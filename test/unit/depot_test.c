@@ -176,7 +176,7 @@ static void takes_from_slabs_end_a_swing(void **state)
     assert_int_equal(arenas[0]->swing.bytes, each);
     assert_null(fetch(0, empty_magazine()));
     assert_int_equal(arenas[0]->swing.bytes, 0);
-    assert_int_equal(arenas[0]->swing.bytes_max, 0);
+    assert_int_equal(arenas[0]->swing.bytes_peak, 0);
 }
 
 /* Half of the steps that are looked at are short, up or down. */

@@ -49,7 +49,7 @@ static void what_they_left_goes_when_others_are_put_off(void **state)
     fake_first_touch_us(HUGE_SLOW_US + 1);
     (void)lease_until_timed();
     assert_false(huge.wanted);
-    assert_true(purge_put_off_wanted());
+    assert_true(purge_raise_triggers_within_budget());
     assert_false(huge_take_left_behind());
 }
 

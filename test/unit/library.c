@@ -138,7 +138,7 @@ void inside_forget_newest_listener(void) { notify.newest--; }
 void inside_number_two_listeners_alike(void) { notify.first->number = notify.first->next->number; }
 
 unsigned *const inside_pool_held = &pool.held;
-unsigned *const inside_pool_held_most = &pool.held_most;
+unsigned *const inside_pool_held_max = &pool.held_max;
 unsigned *const inside_pool_freed = &pool.freed;
 uint16_t *const inside_pool_queue = pool.queue;
 

@@ -145,7 +145,7 @@ void inside_forget_newest_listener(void);
 void inside_number_two_listeners_alike(void);
 
 /* Of the pool of guarded blocks. */
-extern unsigned *const inside_pool_held, *const inside_pool_held_most, *const inside_pool_freed;
+extern unsigned *const inside_pool_held, *const inside_pool_held_max, *const inside_pool_freed;
 extern uint16_t *const inside_pool_queue; /* from the first freed cell on, in a pool that is new */
 
 extern const unsigned inside_closed_max, inside_strangers_before_first,

@@ -40,7 +40,7 @@ static void regrets_count_for_little_while_nobody_looks(void **state)
     for (unsigned i = 0; i < 6; i++) {
         breathe_within_budget(burst_pages());
         assert_true(dirty_pages() <= share + share / 2 + unattended);
-        assert_false(purge_rests_on_background());
+        assert_false(purge_needs_background());
         fake_clock_ms(100);
     }
     assert_true(purge[0].regrets > 0);
@@ -48,12 +48,12 @@ static void regrets_count_for_little_while_nobody_looks(void **state)
     purge_set_background(true);
     breathe_within_budget(burst_pages());
     assert_int_equal(dirty_pages(), burst_pages());
-    assert_true(purge_rests_on_background());
+    assert_true(purge_needs_background());
     purge_set_background(false);
     assert_false(purge_is_within_budget());
     purge_beyond_budget();
     assert_int_equal(dirty_pages(), share + unattended);
-    assert_false(purge_rests_on_background());
+    assert_false(purge_needs_background());
 }
 
 /* Many middle-sized blocks breathe as one large one does. */
@@ -236,13 +236,13 @@ static void what_slabs_had_stays_while_somebody_looks(void **state)
     assert_true(purge_wants_background());
     purge_set_background(true);
     assert_false(purge_is_within_budget()); /* of one thread: it asks each time */
-    assert_true(purge_put_off_wanted());
+    assert_true(purge_raise_triggers_within_budget());
     assert_false(page_heaps_past_trigger);
     purge_beyond_budget();
     assert_int_equal(fake_calls(FAKE_PURGE), 0);
     run_return(lease_written(dirty_pages() + 4 * most)); /* what no slab had */
     assert_false(purge_is_within_budget());
-    assert_false(purge_put_off_wanted());
+    assert_false(purge_raise_triggers_within_budget());
     purge_beyond_budget();
     assert_in_range(dirty_pages(), (SLAB_RUNS - 1) * pages, (SLAB_RUNS - 1) * pages + 3 * most);
     purge_set_background(false);
@@ -258,7 +258,7 @@ static void what_large_blocks_had_goes_at_once(void **state)
     run_return(lease_written(2 * pages_of_bytes(FALL_BYTES_MIN)));
     assert_false(purge_wants_background());
     purge_set_background(true);
-    assert_false(purge_put_off_wanted());
+    assert_false(purge_raise_triggers_within_budget());
     purge_beyond_budget();
     assert_int_equal(dirty_pages(), kept_of(2 * pages_of_bytes(FALL_BYTES_MIN)));
 }
@@ -359,7 +359,7 @@ static void what_goes_in_the_background_is_looked_at_anew(void **state)
     return_slabs(0, half);
     assert_false(purge_is_within_budget());
     purge_set_background(true);
-    assert_true(purge_put_off_wanted());
+    assert_true(purge_raise_triggers_within_budget());
     look_often();
     return_slabs(half, SLAB_RUNS - 1);
     assert_false(purge_is_within_budget());
@@ -372,10 +372,10 @@ static void nothing_is_put_off_while_nobody_looks(void **state)
     start_small();
     fall();
     assert_false(purge_is_within_budget());
-    assert_false(purge_put_off_wanted());
+    assert_false(purge_raise_triggers_within_budget());
     purge_set_background(true);
     assert_false(purge_is_within_budget());
-    assert_true(purge_put_off_wanted());
+    assert_true(purge_raise_triggers_within_budget());
 }
 
 /* Where the kernel takes nothing there is nothing to wait for. */

@@ -118,7 +118,7 @@ static void put_off_with(const char *options, bool is_put_off)
     another = between_used(4 * burst_pages());
     run_return(between_used(burst_pages()));
     assert_false(purge_is_within_budget());
-    purge_put_off();
+    purge_raise_triggers();
     page_heaps_past_trigger = 1; /* as at a return to it */
     assert_int_equal(purge_is_within_live_budget(), is_put_off);
     run_return(another);
@@ -178,7 +178,7 @@ static void a_refusal_counts_where_nothing_may_stay(void **state)
     fake_fail_kind(FAKE_PURGE, true);
     for (unsigned i = 0; i < 100; i++) breathe_within_budget(burst_pages());
     assert_true(fake_calls(FAKE_PURGE) <= inside_purge_refused_calls_max);
-    assert_false(purge_rests_on_background());
+    assert_false(purge_needs_background());
     fake_fail_kind(FAKE_PURGE, false);
     breathe_within_budget(2 * burst_pages());
     assert_int_equal(dirty_pages(), 0);
