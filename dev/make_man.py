@@ -182,7 +182,7 @@ def options_page():
              + f".Bl -tag -width Ds\n{lists[mode]}.El\n" for mode in titles]
     return (top("prairie.conf", 5, "options of the prairie memory allocator", [])
             + ".Sh DESCRIPTION\n" + markdown(make_options.HEAD).removeprefix(".Pp\n") + "".join(parts)
-            + markdown(make_options.tail_text(rows)) + see_also("5", "prairie.conf"))
+            + markdown(make_options.TAIL) + see_also("5", "prairie.conf"))
 
 
 def pages():

@@ -91,8 +91,9 @@ TAIL = """
 
 - `arenas` is another name for `narenas`, and `helper_thread` for `background_thread`;
   `lg_tcache_max` is `tcache_max` as a power of two.
-- Numbers are written as in C: `10`, `0x10`, `010`; blanks and a sign may stand before one, as with jemalloc. One beyond its option's limits is refused, but counts as the limit, as with jemalloc, for
-  CLIPPED; a negative one is above theirs.
+- Numbers are written as in C: `10`, `0x10`, `010`; blanks and a sign may stand before one, as with jemalloc. One beyond its option's
+  limits is refused. Where `clipped` stands beside an option, it counts as the nearest limit instead, and a negative one as the upper limit, as with
+  jemalloc: `narenas:-1` is as many as there may be.
 - A pair that is not understood is ignored and [said on the standard
   error](errors.md#prairie-invalid-conf-pair-pair-source); the other pairs count.
 - A program that runs with more rights than its user (set-user-ID, file capabilities) ignores the
@@ -152,8 +153,8 @@ def value_text(row):
         return "a fraction", str(int(default) / 65536).rstrip("0").rstrip(".")
     if kind == "IGNORED":
         return "anything", ""
-    return (f"{least} and more" if size_text(most) == "any" or int(most) == 2**32 - 1
-            else f"{least} to {most}"), default
+    limits = f"{least} and more" if size_text(most) == "any" or int(most) == 2**32 - 1 else f"{least} to {most}"
+    return limits + (", clipped" if is_clipped(row) else ""), default
 
 
 def row_text(row):
@@ -161,15 +162,10 @@ def row_text(row):
     return f"| `{row[0]}` | {value} | {default} | {row[7]} |\n"
 
 
-def tail_text(rows):
-    clipped = [f"`{row[0]}`" for row in rows if is_clipped(row)]
-    return TAIL.replace("CLIPPED", ", ".join(clipped[:-1]) + " and " + clipped[-1])
-
-
 def page_text(rows):
     parts = {mode: "".join(row_text(row) for row in rows if mode_of(row) == mode) for mode in MODES}
     sampler = SAMPLER + parts["sampler"] if parts["sampler"] else ""
-    return HEAD + OBEYED + parts["obeyed"] + sampler + KEPT + parts["kept"] + tail_text(rows)
+    return HEAD + OBEYED + parts["obeyed"] + sampler + KEPT + parts["kept"] + TAIL
 
 
 def main():

@@ -184,6 +184,10 @@ class memory:  # pylint: disable=invalid-name
         self.grown = stats()["allocated"] - self._held
         return False
 
+    def __repr__(self):
+        known = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        return f"prairie.memory({', '.join(f'{name}={value}' for name, value in sorted(known.items()))})"
+
 
 def profile(file):
     """Writes who holds memory now, as far as it was sampled: the process must have begun with `prof:true`, as with

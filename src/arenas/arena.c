@@ -62,13 +62,14 @@ static COLD struct slab *take_record_closing(size_t bytes)
 }
 
 /* The record of a slab that is not open yet. NULL: no memory. */
-static struct slab *take_record(struct class_bin *bin, unsigned class_index)
+static struct slab *take_record(struct arena *arena, unsigned class_index)
 {
+    struct class_bin *bin = &arena->bin[class_index];
     size_t bytes = slab_shape[class_index].record_bytes;
     struct slab *slab;
 
     if (bin->closed.count != 0) return unlist_slab(&bin->closed, slab_record(bin->closed.first));
-    slab = meta_take(bytes);
+    slab = meta_take_from_row(&arena->row, bytes);
     return likely(slab != NULL) ? slab : take_record_closing(bytes);
 }
 
@@ -112,7 +113,7 @@ static bool open_slab(struct arena *arena, unsigned class_index, bool may_grow)
     if (!may_grow && arena->stock[pages].count == 0
         && run_lease_would_grow(arena->page_heap, pages))
         return false;
-    slab = take_record(bin, class_index);
+    slab = take_record(arena, class_index);
     if (slab == NULL) return false;
     page = take_run(arena, bin, pages);
     if (page == 0) {
@@ -321,7 +322,7 @@ void arena_give_stocks(struct arena *arena)
         struct class_bin *bin = &arena->bin[class_index];
 
         while (bin->closed.count != 0)
-            meta_give(take_record(bin, class_index), slab_shape[class_index].record_bytes);
+            meta_give(take_record(arena, class_index), slab_shape[class_index].record_bytes);
     }
     return_stocks(arena);
 }

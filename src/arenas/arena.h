@@ -98,6 +98,7 @@ struct arena {
     bool is_hardened;  /* constant: its slabs are hidden, and free blocks in them read as zero */
     struct page_heap *page_heap; /* constant: what it leases from */
     struct swing swing;
+    struct meta_row row;                     /* for records of its slabs */
     struct cooling_depots *cooling;          /* NULL: nothing came from other cores yet */
     uint64_t trades;                         /* statistics: magazines exchanged at the depot */
     struct stock stock[STOCK_PAGES_MAX + 1]; /* by length */

@@ -21,7 +21,8 @@ _Static_assert((int)SLAB_PAGES_MAX <= (int)STOCK_PAGES_MAX, "stocks hold the run
 
 void arenas_start(unsigned core_count)
 {
-    unsigned wanted = option_arenas() != 0 ? option_arenas() : core_count;
+    unsigned wanted =
+        option_is_set(OPTION_NARENAS) ? (unsigned)option_value(OPTION_NARENAS) : core_count;
 
     for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
         require(slab_pages(class_index) <= SLAB_PAGES_MAX);
@@ -121,7 +122,8 @@ static unsigned choices_now(void)
 {
     unsigned choices = arena_choices(), cores;
 
-    if (choices <= UNASKED_MAX || option_arenas() != 0 || option_is_set(OPTION_PERCPU_ARENA))
+    if (choices <= UNASKED_MAX || option_is_set(OPTION_NARENAS)
+        || option_is_set(OPTION_PERCPU_ARENA))
         return choices;
     cores = limits_cores();
     if (cores < UNASKED_MAX) cores = UNASKED_MAX;

@@ -28,7 +28,8 @@ static struct {
     bool expects_sleeper;     /* atomic: the only thread came to hold much */
     uint32_t threads;         /* atomic: decay_thread_count */
     size_t peak_pages;        /* atomic: the most pages in use since the depots were emptied */
-    uint64_t clear_ms;        /* atomic: until then nobody clears for a background thread */
+    /* Atomic: until then nobody clears for a background thread. */
+    ON_ONE_LINE uint64_t clear_ms;
 } decay;
 
 uint64_t decay_looks;

@@ -127,11 +127,13 @@ static void **take_ready(struct arena *arena, unsigned class_index)
     return full->count > magazines_cooling(arena, class_index) ? take_first(full) : NULL;
 }
 
-static void **take_empty(struct depot *depot, unsigned class_index)
+static void **take_empty(struct arena *arena, unsigned class_index)
 {
-    void **empty = take_first(&depot->empty);
+    void **empty = take_first(&arena->bin[class_index].depot.empty);
 
-    return empty != NULL ? empty : meta_take(magazine_bytes(magazine_capacity(class_index)));
+    return empty != NULL
+             ? empty
+             : meta_take_from_row(&arena->row, magazine_bytes(magazine_capacity(class_index)));
 }
 
 static void put_empty(struct depot *depot, void **empty)
@@ -240,7 +242,7 @@ void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, 
     if (unlikely(depot->full.count > most)) drain_oldest(arena, class_index); /* they have cooled */
     if (cools && cooling != 0) {
         append_full(depot, full);
-        if (depot->full.count <= cooling) given = take_empty(depot, class_index);
+        if (depot->full.count <= cooling) given = take_empty(arena, class_index);
         if (given != NULL) {
             arena->trades++;
             *drain = false;
@@ -255,7 +257,7 @@ void **depot_trade_full(struct arena *arena, unsigned class_index, void **full, 
         if (depot->full.count > cooling) drain_oldest(arena, class_index);
         return full;
     }
-    if (depot->full.count < most) given = take_empty(depot, class_index);
+    if (depot->full.count < most) given = take_empty(arena, class_index);
     *drain = given == NULL;
     if (given == NULL && (cooling != 0 || depot->full.first == NULL)) return full;
     if (cooling != 0) prepend_full(depot, full);

@@ -47,15 +47,15 @@ enum lock_rank {
 enum { LOCK_FREE, LOCK_HELD, LOCK_HELD_WITH_SLEEPERS, LOCK_FORKING = 16 };
 
 struct lock {
-    uint32_t state;        /* atomic; partner of itself */
-    uint32_t rank;         /* constant after lock_init */
-    uint64_t taken;        /* written by the holder */
-    uint64_t contended;    /* written by the holder: takes that found it held */
-    uint64_t waits;        /* written by the holder: takes that slept at least once */
-    uint64_t wait_ns;      /* written by the holder: how long those slept */
-    uint64_t wait_ns_max;  /* written by the holder: the longest of them */
-    uint64_t sleepers;     /* atomic: takers that sleep, or are about to */
-    uint64_t sleepers_max; /* written by the holder: at once */
+    uint32_t state;                /* atomic; partner of itself */
+    uint32_t rank;                 /* constant after lock_init */
+    uint64_t taken;                /* written by the holder */
+    uint64_t contended;            /* written by the holder: takes that found it held */
+    uint64_t waits;                /* written by the holder: takes that slept at least once */
+    uint64_t wait_ns;              /* written by the holder: how long those slept */
+    uint64_t wait_ns_max;          /* written by the holder: the longest of them */
+    ON_ONE_LINE uint64_t sleepers; /* atomic: takers that sleep, or are about to */
+    uint64_t sleepers_max;         /* written by the holder: at once */
 };
 
 /* What a lock counted, as of a moment ago, while its holder counts: every take that waited was

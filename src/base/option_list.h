@@ -33,7 +33,7 @@ OPTION(
     "`false`: prairie has no thread of its own. Otherwise it may use one, now and then, to give "
     "memory back, also in some programs of one thread ([which](tuning.md#the-background-thread)); "
     "`opt.background_thread` reads true only where somebody asked for it.")
-OPTION(NARENAS, UNSIGNED, OBEYED, "narenas", 0, 0, UINT32_MAX, "",
+OPTION(NARENAS, UNSIGNED, OBEYED_CLIPPED, "narenas", 0, 0, UINT32_MAX, "",
        "How many arenas there may be, at most 256; 0 or `default` means one for each core the "
        "program may use. Then, under a control group's limit on processor time, threads share as "
        "many of them as the limit has cores, and two at least.")
@@ -43,10 +43,10 @@ OPTION(PERCPU_ARENA, CHOICE, OBEYED, "percpu_arena", 0, 0, 2, "disabled\0percpu\
        "are often numbered; `disabled`: stay as long as nobody is in the way.")
 OPTION(
     DIRTY_DECAY_MS, SSIZE, OBEYED, "dirty_decay_ms", 10000, -1, INT64_MAX, "",
-    "Milliseconds after which nine tenths of what was freed are back with the kernel; without a "
-    "background thread, [what goes beyond a budget](tuning.md#the-background-thread) goes in the "
-    "call that frees. 0: free pages at once, but not those between blocks; -1: only near a "
-    "limit, or when asked for (`malloc_trim`, `arena.N.purge`).")
+    "Milliseconds after which nine tenths of freed memory are back with the kernel. Without a "
+    "background thread, what goes beyond [a budget](tuning.md#the-background-thread) goes back in "
+    "the call that frees. 0: free pages go back at once, except for those between blocks; -1: only "
+    "near a limit, or when asked for (`malloc_trim`, `arena.N.purge`).")
 OPTION(RESERVE_MIN, SIZE, OBEYED, "reserve_min", 0, 0, (uint64_t)1 << 40, "",
        "Bytes of real memory to keep [in reserve](reserve.md); 0 means none, or 2 MiB once the "
        "program registers a callback.")
@@ -72,7 +72,7 @@ OPTION(OVERSIZE_THRESHOLD, SIZE, OBEYED, "oversize_threshold", 0, 0, UINT64_MAX,
        "up to 128 KiB that threads keep; 0: none does.")
 OPTION(TCACHE, BOOL, OBEYED, "tcache", 1, 0, 1, "",
        "`false`: threads hold no blocks; every call takes a lock.")
-OPTION(TCACHE_MAX, SIZE, OBEYED, "tcache_max", SMALL_BYTES_MAX, 0, UINT64_MAX, "",
+OPTION(TCACHE_MAX, SIZE, OBEYED_CLIPPED, "tcache_max", SMALL_BYTES_MAX, 0, UINT64_MAX, "",
        "Threads hold blocks of at most this many bytes; larger values count as 14336. With a "
        "smaller one they hold no runs for large blocks either.")
 OPTION(ZERO_REALLOC, CHOICE, OBEYED, "zero_realloc", 1, 0, 2, "alloc\0free\0abort\0",
@@ -134,10 +134,10 @@ OPTION(STATS_INTERVAL, I64, KEPT, "stats_interval", -1, -1, INT64_MAX, "",
 OPTION(STATS_INTERVAL_OPTS, TEXT, KEPT, "stats_interval_opts", 0, 0, 0, "", "As above.")
 OPTION(TCACHE_NCACHED_MAX, IGNORED, KEPT, "tcache_ncached_max", 0, 0, 0, "",
        "Magazines grow with what a thread does.")
-OPTION(CALLOC_MADVISE_THRESHOLD, SIZE, KEPT, "calloc_madvise_threshold", 0, 0, UINT64_MAX, "",
-       "Up to 32 MiB are cleared, more is given back and taken anew.")
-OPTION(PROCESS_MADVISE_MAX_BATCH, SIZE, KEPT, "process_madvise_max_batch", 0, 0, UINT64_MAX, "",
-       "Runs go back one by one.")
+OPTION(CALLOC_MADVISE_THRESHOLD, SIZE, KEPT_CLIPPED, "calloc_madvise_threshold", 0, 0, UINT64_MAX,
+       "", "Up to 32 MiB are cleared, more is given back and taken anew.")
+OPTION(PROCESS_MADVISE_MAX_BATCH, SIZE, KEPT_CLIPPED, "process_madvise_max_batch", 0, 0, UINT64_MAX,
+       "", "Runs go back one by one.")
 OPTION(EXPERIMENTAL_INFALLIBLE_NEW, BOOL, KEPT, "experimental_infallible_new", 0, 0, 1, "",
        "`operator new` throws; `xmalloc` aborts.")
 OPTION(BIN_SHARDS, IGNORED, KEPT, "bin_shards", 0, 0, 0, "", "Arenas have one lock each.")
@@ -154,7 +154,7 @@ OPTION(LG_TCACHE_NSLOTS_MUL, SSIZE, KEPT, "lg_tcache_nslots_mul", 1, -16, 16, ""
 OPTION(TCACHE_GC_INCR_BYTES, SIZE, KEPT_CLIPPED, "tcache_gc_incr_bytes", 65536, 1024, UINT64_MAX,
        "",
        "The background thread empties depots, and where it can the caches of threads that sleep.")
-OPTION(TCACHE_GC_DELAY_BYTES, SIZE, KEPT, "tcache_gc_delay_bytes", 0, 0, UINT64_MAX, "",
+OPTION(TCACHE_GC_DELAY_BYTES, SIZE, KEPT_CLIPPED, "tcache_gc_delay_bytes", 0, 0, UINT64_MAX, "",
        "As above.")
 OPTION(LG_TCACHE_FLUSH_SMALL_DIV, UNSIGNED, KEPT_CLIPPED, "lg_tcache_flush_small_div", 1, 1, 16, "",
        "Half of a full magazine goes, or a whole one.")
@@ -162,43 +162,48 @@ OPTION(LG_TCACHE_FLUSH_LARGE_DIV, UNSIGNED, KEPT_CLIPPED, "lg_tcache_flush_large
        "As above.")
 OPTION(EXPERIMENTAL_TCACHE_GC, BOOL, KEPT, "experimental_tcache_gc", 1, 0, 1, "",
        "The background thread empties depots, and where it can the caches of threads that sleep.")
-OPTION(DEBUG_DOUBLE_FREE_MAX_SCAN, UNSIGNED, KEPT, "debug_double_free_max_scan", 0, 0, UINT32_MAX,
-       "", "A second free is looked for where frees are slow anyway; no option makes it more.")
+OPTION(DEBUG_DOUBLE_FREE_MAX_SCAN, UNSIGNED, KEPT_CLIPPED, "debug_double_free_max_scan", 0, 0,
+       UINT32_MAX, "",
+       "A second free is looked for where frees are slow anyway; no option makes it more.")
 OPTION(DISABLE_LARGE_SIZE_CLASSES, BOOL, KEPT, "disable_large_size_classes", 1, 0, 1, "",
        "Large blocks are whole pages.")
 OPTION(LG_SAN_UAF_ALIGN, SSIZE, KEPT, "lg_san_uaf_align", -1, -1, 63, "",
        "Guarded blocks have options of their own: `guard_sample`.")
-OPTION(SAN_GUARD_SMALL, SIZE, KEPT, "san_guard_small", 0, 0, UINT64_MAX, "", "As above.")
-OPTION(SAN_GUARD_LARGE, SIZE, KEPT, "san_guard_large", 0, 0, UINT64_MAX, "", "As above.")
+OPTION(SAN_GUARD_SMALL, SIZE, KEPT_CLIPPED, "san_guard_small", 0, 0, UINT64_MAX, "", "As above.")
+OPTION(SAN_GUARD_LARGE, SIZE, KEPT_CLIPPED, "san_guard_large", 0, 0, UINT64_MAX, "", "As above.")
 OPTION(UTRACE, BOOL, KEPT, "utrace", 0, 0, 1, "", "Linux has no such calls.")
 OPTION(LOG, IGNORED, KEPT, "log", 0, 0, 0, "", "Nothing is logged.")
 OPTION(HPA, BOOL, KEPT, "hpa", 0, 0, 1, "",
        "There is no allocator of huge pages apart from the page heaps; `thp` is about those.")
 OPTION(HPA_SLAB_MAX_ALLOC, SIZE, KEPT_CLIPPED, "hpa_slab_max_alloc", 65536, 4096, UINT64_MAX, "",
        "As above.")
-OPTION(HPA_HUGIFICATION_THRESHOLD, SIZE, KEPT, "hpa_hugification_threshold", 1992294, 0, UINT64_MAX,
-       "", "As above.")
+OPTION(HPA_HUGIFICATION_THRESHOLD, SIZE, KEPT_CLIPPED, "hpa_hugification_threshold", 1992294, 0,
+       UINT64_MAX, "", "As above.")
 OPTION(HPA_HUGIFICATION_THRESHOLD_RATIO, IGNORED, KEPT, "hpa_hugification_threshold_ratio", 0, 0, 0,
        "", "As above.")
-OPTION(HPA_HUGIFY_DELAY_MS, U64, KEPT, "hpa_hugify_delay_ms", 10000, 0, UINT64_MAX, "", "As above.")
+OPTION(HPA_HUGIFY_DELAY_MS, U64, KEPT_CLIPPED, "hpa_hugify_delay_ms", 10000, 0, UINT64_MAX, "",
+       "As above.")
 OPTION(HPA_HUGIFY_SYNC, BOOL, KEPT, "hpa_hugify_sync", 0, 0, 1, "", "As above.")
 OPTION(HPA_HUGIFY_STYLE, CHOICE, KEPT, "hpa_hugify_style", 0, 0, 2, "lazy\0eager\0none\0",
        "As above.")
-OPTION(HPA_MIN_PURGE_INTERVAL_MS, U64, KEPT, "hpa_min_purge_interval_ms", 5000, 0, UINT64_MAX, "",
+OPTION(HPA_MIN_PURGE_INTERVAL_MS, U64, KEPT_CLIPPED, "hpa_min_purge_interval_ms", 5000, 0,
+       UINT64_MAX, "", "As above.")
+OPTION(HPA_MIN_PURGE_DELAY_MS, U64, KEPT_CLIPPED, "hpa_min_purge_delay_ms", 0, 0, UINT64_MAX, "",
        "As above.")
-OPTION(HPA_MIN_PURGE_DELAY_MS, U64, KEPT, "hpa_min_purge_delay_ms", 0, 0, UINT64_MAX, "",
+OPTION(HPA_PURGE_THRESHOLD, SIZE, KEPT_CLIPPED, "hpa_purge_threshold", 4096, 0, UINT64_MAX, "",
        "As above.")
-OPTION(HPA_PURGE_THRESHOLD, SIZE, KEPT, "hpa_purge_threshold", 4096, 0, UINT64_MAX, "", "As above.")
 OPTION(HPA_PURGE_THRESHOLD_RATIO, IGNORED, KEPT, "hpa_purge_threshold_ratio", 0, 0, 0, "",
        "As above.")
 OPTION(HPA_DIRTY_MULT, FRACTION, KEPT, "hpa_dirty_mult", 16384, 0, UINT32_MAX, "", "As above.")
-OPTION(HPA_SEC_NSHARDS, SIZE, KEPT, "hpa_sec_nshards", 2, 0, UINT64_MAX, "", "As above.")
-OPTION(HPA_SEC_MAX_ALLOC, SIZE, KEPT, "hpa_sec_max_alloc", 32768, 0, UINT64_MAX, "", "As above.")
-OPTION(HPA_SEC_MAX_BYTES, SIZE, KEPT, "hpa_sec_max_bytes", 262144, 0, UINT64_MAX, "", "As above.")
+OPTION(HPA_SEC_NSHARDS, SIZE, KEPT_CLIPPED, "hpa_sec_nshards", 2, 0, UINT64_MAX, "", "As above.")
+OPTION(HPA_SEC_MAX_ALLOC, SIZE, KEPT_CLIPPED, "hpa_sec_max_alloc", 32768, 0, UINT64_MAX, "",
+       "As above.")
+OPTION(HPA_SEC_MAX_BYTES, SIZE, KEPT_CLIPPED, "hpa_sec_max_bytes", 262144, 0, UINT64_MAX, "",
+       "As above.")
 OPTION(HPA_SEC_BYTES_AFTER_FLUSH, IGNORED, KEPT, "hpa_sec_bytes_after_flush", 0, 0, 0, "",
        "As above.")
-OPTION(HPA_SEC_BATCH_FILL_EXTRA, SIZE, KEPT, "hpa_sec_batch_fill_extra", 3, 0, UINT64_MAX, "",
-       "As above.")
+OPTION(HPA_SEC_BATCH_FILL_EXTRA, SIZE, KEPT_CLIPPED, "hpa_sec_batch_fill_extra", 3, 0, UINT64_MAX,
+       "", "As above.")
 OPTION(EXPERIMENTAL_HPA_MAX_PURGE_NHP, SSIZE, KEPT, "experimental_hpa_max_purge_nhp", -1, -1,
        INT64_MAX, "", "As above.")
 OPTION(EXPERIMENTAL_HPA_START_HUGE, BOOL, KEPT, "experimental_hpa_start_huge_if_thp_always", 1, 0,
@@ -218,7 +223,8 @@ OPTION(LG_PROF_SAMPLE, SIZE, SAMPLER_CLIPPED, "lg_prof_sample", 19, 0, 63, "",
        "The logarithm of the bytes between two samples, on average.")
 OPTION(LG_PROF_INTERVAL, SSIZE, SAMPLER, "lg_prof_interval", -1, -1, 63, "",
        "The logarithm of the bytes between two dumps; -1: none.")
-OPTION(PROF_GDUMP, BOOL, SAMPLER, "prof_gdump", 0, 0, 1, "", "Dump at each new peak.")
+OPTION(PROF_GDUMP, BOOL, SAMPLER, "prof_gdump", 0, 0, 1, "",
+       "Dump at each new peak: as many files as the program has peaks, as with jemalloc.")
 OPTION(PROF_FINAL, BOOL, SAMPLER, "prof_final", 0, 0, 1, "", "Dump when the program ends.")
 OPTION(PROF_LEAK, BOOL, SAMPLER, "prof_leak", 0, 0, 1, "",
        "Report leaks when it ends; with it `prof` is true.")

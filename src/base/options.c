@@ -212,16 +212,15 @@ static unsigned option_of_key(struct text key)
     return OPTION_COUNT;
 }
 
-/* tcache_max as a power of two. */
+/* tcache_max as a power of two; clipped as that is. */
 static enum verdict set_lg_tcache_max(struct text text)
 {
     uint64_t number = 0;
     bool negative = take_sign(&text);
 
     if (!parse_number(text, &number)) return VALUE_UNKNOWN;
-    if (negative && number != 0) return VALUE_OUT_OF_RANGE;
-    option_values[OPTION_TCACHE_MAX] =
-        number < SIZE_BITS - 1 ? (uint64_t)1 << number : SIZE_MAX / 2;
+    if (number >= SIZE_BITS - 1 || (negative && number != 0)) number = SIZE_BITS - 2;
+    option_values[OPTION_TCACHE_MAX] = (uint64_t)1 << number;
     return PAIR_SET;
 }
 

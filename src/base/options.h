@@ -80,27 +80,16 @@ const char *option_word(enum option option, uint64_t number);
 int option_number(enum option option, const char *word);
 const char *option_text(enum option option);
 
-INLINE uint64_t option_value(enum option option) { return option_values[option]; }
-INLINE bool option_is_set(enum option option) { return option_values[option] != 0; }
+/* Other threads may be changing it; partner: option_set. */
+INLINE uint64_t option_value(enum option option) { return RELAXED_LOAD(option_values[option]); }
+INLINE bool option_is_set(enum option option) { return option_value(option) != 0; }
 /* The control tree changes some while the program runs; what they were before is remembered. */
 void option_set(enum option option, uint64_t value);
 uint64_t option_value_at_start(enum option option);
 /* Was that flag set to true before the program began? */
 bool option_asked_at_start(enum option option);
 
-INLINE size_t option_reserve_min(void) { return option_values[OPTION_RESERVE_MIN]; }
-INLINE bool option_reserve_malloc(void) { return option_values[OPTION_RESERVE_MALLOC] != 0; }
-INLINE size_t option_limit_soft(void) { return option_values[OPTION_LIMIT_SOFT]; }
-INLINE size_t option_limit_hard(void) { return option_values[OPTION_LIMIT_HARD]; }
-INLINE bool option_limit_group(void) { return option_values[OPTION_LIMIT_GROUP] != 0; }
-INLINE bool option_background_thread(void)
-{
-    return RELAXED_LOAD(option_values[OPTION_BACKGROUND_THREAD]) != 0;
-}
-INLINE unsigned option_arenas(void) { return (unsigned)option_values[OPTION_NARENAS]; }
-INLINE int64_t option_decay_ms(void)
-{
-    return (int64_t)RELAXED_LOAD(option_values[OPTION_DIRTY_DECAY_MS]);
-}
+INLINE bool option_background_thread(void) { return option_is_set(OPTION_BACKGROUND_THREAD); }
+INLINE int64_t option_decay_ms(void) { return (int64_t)option_value(OPTION_DIRTY_DECAY_MS); }
 
 #endif

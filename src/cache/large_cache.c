@@ -61,11 +61,14 @@ static size_t other_kind(size_t kind) { return kind ^ 1; }
 /* All kinds: what is full of one phase's lengths makes room for the next one's. */
 void large_cache_drain(struct cache *cache)
 {
+    const struct cached_runs *list = cache->large_cache->list;
     uint32_t runs[LARGE_CACHE_BYTES_MAX / (4 * KiB)]; /* L2 */
+    size_t pages = room_pages_max() - cache->large_cache->room_pages;
     unsigned count = 0;
 
-    for (unsigned kind = 0; cache->large_cache->room_pages != room_pages_max(); kind++)
-        while (cache->large_cache->list[kind].first != NULL) runs[count++] = pop(cache, kind);
+    for (size_t kind = 0; pages != 0; kind++) {
+        for (; list[kind].first != NULL; pages -= kind / 2) runs[count++] = pop(cache, kind);
+    }
     if (count != 0) run_return_batch(runs, count);
 }
 

@@ -3,6 +3,8 @@
  */
 #include "quarantine.h"
 
+#include "../policy/limits.h"
+
 /* One draw orders the next eight places, two groups of four. Where a class has 16 places or more,
  * half of the draws skip one group first. So no place comes again before half of them were taken.
  * With two or four places both groups are the same places, and the last one of a draw may be the
@@ -226,11 +228,16 @@ static void return_open(uint32_t page)
 
 static size_t waiting_bytes; /* atomic: of all quarantines */
 
+static size_t waiting_bytes_max(void)
+{
+    return min_size(WAITING_RUN_BYTES, limits_hard() / WAITING_LIMIT_SHARE);
+}
+
 static bool may_wait(uint32_t page)
 {
     size_t bytes = run_bytes(page);
 
-    if (__atomic_add_fetch(&waiting_bytes, bytes, __ATOMIC_RELAXED) <= WAITING_RUN_BYTES)
+    if (__atomic_add_fetch(&waiting_bytes, bytes, __ATOMIC_RELAXED) <= waiting_bytes_max())
         return true;
     (void)__atomic_sub_fetch(&waiting_bytes, bytes, __ATOMIC_RELAXED);
     return false;
@@ -304,7 +311,7 @@ static bool make_room(struct quarantine *quarantine, uint32_t page)
     size_t own = (size_t)quarantine->run_pages << space.page_shift;
 
     if (may_wait(page)) return true;
-    if (RELAXED_LOAD(waiting_bytes) + run_bytes(page) > WAITING_RUN_BYTES + own) return false;
+    if (RELAXED_LOAD(waiting_bytes) + run_bytes(page) > waiting_bytes_max() + own) return false;
     for (unsigned i = 0; i < WAITING_RUNS; i++) {
         end_waiting(quarantine, (quarantine->oldest_run + i) % WAITING_RUNS);
         if (may_wait(page)) return true;

@@ -44,8 +44,10 @@ enum {
     WAITING_BLOCKS_MIN = 2,
     WAITING_RUNS = 16
 };
-/* Of the runs of all threads: they count as used. */
+/* Of the runs of all threads, which count as used; and at most this part of a hard limit, for who is
+ * refused can empty no other thread's quarantine. */
 #define WAITING_RUN_BYTES BY_WORD(64 * MiB, 8 * MiB)
+#define WAITING_LIMIT_SHARE 8u
 /* Of those of one thread that keep their pages. */
 #define OPEN_RUNS_BYTES_MAX BY_WORD(2 * MiB, 256 * KiB)
 /* What the kernel does to close pages, and to bring others in their place, takes a part of the

@@ -411,9 +411,9 @@ PUBLIC void _ZdlPvRKSt9nothrow_t(void *block, const struct nothrow *nothrow)
 /* `size` as in given_if_hardened; `align` is what its class depends on. */
 static void delete_aligned(void *block, size_t size, size_t align, enum hardened_door door)
 {
-    if (CHECKED && size != SIZE_MAX) misuse_check_aligned_size(block, size, align);
+    if (CHECKED && size != SIZE_MAX) misuse_check_told(block, size, align);
     if (given_if_hardened(thread_word(), block, size, door)) return;
-    if (size != SIZE_MAX) hardened_expect_bytes(block, size);
+    if (size != SIZE_MAX) hardened_expect_told(block, size, align);
     prairie_free(block);
 }
 

@@ -267,7 +267,7 @@ static void record_slab(struct walk *walk, uint32_t number)
 static void record_run(struct walk *walk, const struct page *first, vm_address_t address)
 {
     if (first->class_at != 0) record_slab(walk, first->slab);
-    else if (is_block_state(first->state) && !page_is_cached(first))
+    else if (page_is_held_block(first))
         record(walk, MALLOC_PTR_IN_USE_RANGE_TYPE, address + page_begin_offset(first),
                ((size_t)first->run_pages << walk->space.page_shift) - page_spare_bytes(first));
 }

@@ -197,7 +197,7 @@ PUBLIC void prairie_free_sized(void *block, size_t size)
 {
     struct front *front;
 
-    if (CHECKED) misuse_check_size(block, size);
+    if (CHECKED) misuse_check_told(block, size, 1);
     if (unlikely(size > TABLE_BYTES_MAX)) {
         free_sized_beyond_table(block, size);
         return;
@@ -215,9 +215,9 @@ PUBLIC void prairie_free_aligned_sized(void *block, size_t align, size_t size)
 {
     struct front *front = thread_word();
 
-    if (CHECKED) misuse_check_aligned_size(block, size, align);
+    if (CHECKED) misuse_check_told(block, size, align);
     if (CHECKED) misuse_note_free(block);
     if (likely(front_put(front, class_map_at(block), block))) return;
-    hardened_expect_bytes(block, size);
+    hardened_expect_told(block, size, align);
     free_missed(front, block);
 }

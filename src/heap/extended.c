@@ -141,7 +141,7 @@ static NOINLINE void sdallocx_flagged(void *block, size_t size, unsigned flags)
             && likely(front_put(thread_word(), offset_of_sized_free[bytes], block)))
             return;
     }
-    hardened_expect_bytes(block, size);
+    hardened_expect_told(block, size, flags_align(flags));
     prairie_dallocx(block, (int)flags);
 }
 
@@ -150,7 +150,7 @@ PUBLIC void prairie_sdallocx(void *block, size_t size, int flags)
 {
     struct front *front;
 
-    if (CHECKED) misuse_check_told(block, size, prairie_nallocx(size, flags));
+    if (CHECKED) misuse_check_told(block, size, flags_align((unsigned)flags));
     if (CHECKED || unlikely(flags != 0)) {
         sdallocx_flagged(block, size, (unsigned)flags);
         return;
@@ -171,13 +171,14 @@ static void zero_gained(char *block, size_t old_bytes, size_t bytes)
     large_clear_part(page_at(block), block + old_bytes, block + bytes);
 }
 
-/* A hardened block, and where it is to go. False: bytes must be copied; nothing happened. */
+/* A hardened block, which was looked at, and where it is to go. False: bytes must be copied; nothing
+ * happened. */
 static COLD bool move_pages_of_marked(void *block, size_t bytes, void *moved)
 {
     uint32_t page;
 
     if (bytes < REMAP_BYTES_MIN || pointer_kind(block, &page) != POINTER_HARDENED) return false;
-    hardened_expect_same(block, hardened_check(CALL_REALLOC, block, page), DOOR_MALLOC);
+    hardened_expect_same(block, hardened_door_of(block, page), DOOR_MALLOC);
     return hardened_move_pages(block, page, bytes, moved);
 }
 
@@ -237,17 +238,16 @@ static void *resize_or_move(void *block, size_t size, unsigned flags, const void
     return likely(resized != NULL) ? resized : refuse_memory();
 }
 
-/* What came from new is left alone, or told of where it is freed. */
+/* Of a block that was looked at. What came from new is left alone, or told of where it is freed. */
 static bool resize_marked(void *block, size_t size, unsigned flags, bool may_move)
 {
-    size_t old_bytes;
     uint32_t page;
 
     if (size == 0 || (flags & FLAG_ARENA) != 0 || !is_aligned((uintptr_t)block, flags_align(flags))
         || pointer_kind(block, &page) != POINTER_HARDENED
-        || hardened_check(CALL_REALLOC, block, page) != DOOR_MALLOC)
+        || hardened_door_of(block, page) != DOOR_MALLOC)
         return false;
-    return hardened_resize(block, page, size, (flags & FLAG_ZERO) != 0, may_move, &old_bytes);
+    return hardened_resize(block, page, size, (flags & FLAG_ZERO) != 0, may_move);
 }
 
 /* Two of them did not fit below a limit; what was given back may let one grow. */

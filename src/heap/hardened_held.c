@@ -51,12 +51,22 @@ enum hardened_door hardened_check(enum misused_call call, const void *block, uin
 {
     const struct page *record = page_record(page);
 
-    if (record->class_at == 0) return hardened_large_check(block, page);
-    return door_of(hardened_check_small(call, block, slab_record(record->slab),
-                                        &slab_shape[class_of_offset(record->class_at)]));
+    if (record->class_at == 0) hardened_large_check(block, page);
+    else
+        (void)hardened_check_small(call, block, slab_record(record->slab),
+                                   &slab_shape[class_of_offset(record->class_at)]);
+    return hardened_door_of(block, page);
 }
 
-static size_t size_of(const void *block, uint32_t page)
+enum hardened_door hardened_door_of(const void *block, uint32_t page)
+{
+    unsigned class_index = class_of_offset(page_record(page)->class_at);
+
+    if (class_index != 0) return door_of(mark_read(block, class_bytes[class_index]));
+    return (enum hardened_door)(hardened_large_record(page)->bin.previous & DOOR_MASK);
+}
+
+size_t hardened_size(const void *block, uint32_t page)
 {
     const struct page *record = page_record(page);
     size_t class_size;
@@ -69,7 +79,7 @@ static size_t size_of(const void *block, uint32_t page)
 size_t hardened_bytes(const void *block, uint32_t page)
 {
     (void)hardened_check(CALL_USABLE_SIZE, block, page);
-    return size_of(block, page);
+    return hardened_size(block, page);
 }
 
 /* H1. Another thread may be about to take the block: its mark comes at once, canaries after it.
@@ -79,11 +89,11 @@ size_t hardened_held_bytes(const void *block, uint32_t page)
     unsigned class_index = class_of_offset(page_record(page)->class_at);
     uint64_t mark;
 
-    if (class_index == 0) return size_of(block, page);
+    if (class_index == 0) return hardened_size(block, page);
     mark = mark_read(block, class_bytes[class_index]);
     if (mark == 0) return 0;
     if (!is_mark(block, mark)) tell_mark(CALL_USABLE_SIZE, block, mark);
-    return size_of(block, page);
+    return hardened_size(block, page);
 }
 
 static size_t marked_room(uint32_t page)
@@ -112,19 +122,16 @@ void hardened_count_in_place(size_t old_size, size_t size)
 }
 
 /* What it gains reads as zero. */
-static bool resize_held(void *block, uint32_t page, size_t size, bool may_move, size_t *old_bytes)
+static bool resize_held(void *block, uint32_t page, size_t old_bytes, size_t size, bool may_move)
 {
-    enum hardened_door door = hardened_check(CALL_REALLOC, block, page);
     unsigned class_index = class_of_offset(page_record(page)->class_at);
     size_t room = class_index != 0 ? (size_t)class_bytes[class_index] - HARDENED_MARK_BYTES
                                    : hardened_large_room(page);
 
-    hardened_expect_same(block, door, DOOR_MALLOC);
-    *old_bytes = size_of(block, page);
     if (size > room || marked_room_for(size) != marked_room(page))
-        return class_index == 0 && hardened_large_resize(block, page, *old_bytes, size, may_move);
-    if (size != *old_bytes) hardened_count_in_place(*old_bytes, size);
-    if (size > *old_bytes) __builtin_memset((char *)block + *old_bytes, 0, size - *old_bytes);
+        return class_index == 0 && hardened_large_resize(block, page, old_bytes, size, may_move);
+    if (size != old_bytes) hardened_count_in_place(old_bytes, size);
+    if (size > old_bytes) __builtin_memset((char *)block + old_bytes, 0, size - old_bytes);
     if (class_index != 0)
         mark_small(block, class_bytes[class_index], size,
                    mark_read(block, class_bytes[class_index]) >> DOOR_SHIFT & DOOR_TO_MANUAL, true);
@@ -132,22 +139,14 @@ static bool resize_held(void *block, uint32_t page, size_t size, bool may_move, 
     return true;
 }
 
-bool hardened_resize(void *block, uint32_t page, size_t size, bool zero, bool may_move,
-                     size_t *old_bytes)
+bool hardened_resize(void *block, uint32_t page, size_t size, bool zero, bool may_move)
 {
-    if (!resize_held(block, page, size, may_move, old_bytes)) return false;
-    if (!zero && unlikely(fill_is_wanted()) && size > *old_bytes)
-        (void)fill_taken((char *)block + *old_bytes, size - *old_bytes);
+    size_t old_bytes = hardened_size(block, page);
+
+    if (!resize_held(block, page, old_bytes, size, may_move)) return false;
+    if (!zero && unlikely(fill_is_wanted()) && size > old_bytes)
+        (void)fill_taken((char *)block + old_bytes, size - old_bytes);
     return true;
-}
-
-void hardened_check_bytes(const void *block, size_t size)
-{
-    uint32_t page;
-
-    if (block == NULL || pointer_kind(block, &page) != POINTER_HARDENED) return;
-    (void)hardened_check(CALL_FREE, block, page);
-    if (size_of(block, page) != max_size(size, 1)) misuse_wrong_size(block);
 }
 
 /* ---- doors ---- */

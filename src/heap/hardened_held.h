@@ -15,6 +15,9 @@ uint64_t hardened_check_small(enum misused_call call, const char *block, const s
 
 /* Below, `page` is that of an address of kind POINTER_HARDENED. */
 
+/* The bytes that were asked for, and the door, of a block that was looked at. */
+size_t hardened_size(const void *block, uint32_t page);
+enum hardened_door hardened_door_of(const void *block, uint32_t page);
 /* The bytes that were asked for. Aborts as hardened_check. */
 size_t hardened_bytes(const void *block, uint32_t page);
 /* The same where a block would begin, but perhaps none does: 0 if the program holds none there.
@@ -28,20 +31,16 @@ INLINE void hardened_expect_same(const void *block, enum hardened_door door,
 {
     if (unlikely(door != wanted)) fatal_address("allocation and free do not match", block);
 }
-/* In place: the same block, with another size. False: not where it is, or, if it may move, rather in
- * another place, as a sample; nothing happened. Aborts as hardened_check. *old_bytes: what it had.
- * What it gains reads as zero, or, where that is not asked for, as the options have it
- * (guard/fill.h). */
-bool hardened_resize(void *block, uint32_t page, size_t size, bool zero, bool may_move,
-                     size_t *old_bytes);
+/* In place: the same block, which was looked at, with another size. False: not where it is, or, if
+ * it may move, rather in another place, as a sample; nothing happened. What it gains reads as zero,
+ * or, where that is not asked for, as the options have it (guard/fill.h). */
+bool hardened_resize(void *block, uint32_t page, size_t size, bool zero, bool may_move);
 /* The thread's totals: a block has another size where it is. */
 void hardened_count_in_place(size_t old_size, size_t size);
-/* Aborts if it is told to have another size. NULL, and blocks that are not hardened, may have
- * any. */
-void hardened_check_bytes(const void *block, size_t size);
-INLINE void hardened_expect_bytes(const void *block, size_t size)
+/* In a hardened process: aborts if a block is freed with another size than it has. */
+INLINE void hardened_expect_told(const void *block, size_t size, size_t align)
 {
-    if (unlikely(hardening.is_on)) hardened_check_bytes(block, size);
+    if (unlikely(hardening.is_on)) misuse_check_told_hardened(block, size, align);
 }
 /* A block that comes out of, or back through, another door than malloc and free. Nothing else is
  * done, and nothing at all to a block that is not hardened. */

@@ -51,14 +51,12 @@ void hardened_large_set_size(char *block, uint32_t page, size_t size)
     set_large(block, page, size, hardened_large_record(page)->bin.previous);
 }
 
-enum hardened_door hardened_large_check(const void *block, uint32_t page)
+void hardened_large_check(const void *block, uint32_t page)
 {
-    const struct page *record = hardened_large_record(page);
-    size_t slack = record->bin.next;
+    size_t slack = hardened_large_record(page)->bin.next;
 
     if (!canaries_are_whole((const char *)block + hardened_large_room(page), slack))
         fatal_address("write past the end of a block", block);
-    return (enum hardened_door)(record->bin.previous & DOOR_MASK);
 }
 
 void hardened_large_set_door(uint32_t page, enum hardened_door door)
@@ -134,15 +132,6 @@ void hardened_large_end(struct cache *cache, char *block, uint32_t page)
     end_large(cache, block, page, true);
 }
 
-/* So that they read as zero. As when a block is freed, more than is wiped goes back to the kernel:
- * to wipe it would touch pages that nobody has touched. */
-static void clear_pages(char *from, size_t bytes)
-{
-    bool go_back = !OS_PURGE_CLOSES && bytes > WIPED_RUN_BYTES_MAX;
-
-    if (!go_back || !os_purge((struct os_range){ from, bytes })) __builtin_memset(from, 0, bytes);
-}
-
 /* To so many bytes and the page of a guard; a guard that it has goes. False: there is no room, or
  * the kernel would not; it is as it was. */
 static bool extend_here(char *block, uint32_t page, size_t old_size, size_t bytes)
@@ -156,7 +145,7 @@ static bool extend_here(char *block, uint32_t page, size_t old_size, size_t byte
     if (run_extend(page_heap_of(page), page, (bytes >> space.page_shift) + 1)) {
         if ((flags & RUN_GUARDED) == 0 || os_unguard(guard)) {
             __builtin_memset(block + old_size, 0, old_bytes - old_size);
-            clear_pages(block + old_bytes, bytes - old_bytes);
+            large_clear(block + old_bytes, bytes - old_bytes);
             return true;
         }
         run_trim(page_heap_of(page), page, old_pages);
@@ -173,7 +162,7 @@ static bool trim_here(char *block, uint32_t page, size_t bytes)
     struct os_range guard = { block + old_bytes, page_bytes() };
 
     if ((last->bin.previous & RUN_GUARDED) != 0 && !os_unguard(guard)) return false;
-    clear_pages(block + bytes, old_bytes - bytes);
+    large_clear(block + bytes, old_bytes - bytes);
     last->bin.next = 0; /* R3 */
     run_trim(page_heap_of(page), page, (bytes >> space.page_shift) + 1);
     return true;
@@ -183,7 +172,7 @@ static bool trim_here(char *block, uint32_t page, size_t bytes)
 static bool resize_run_here(char *block, uint32_t page, size_t old_size, size_t size)
 {
     size_t old_bytes = hardened_large_room(page), bytes = round_up(size, page_bytes());
-    enum hardened_door door = hardened_large_record(page)->bin.previous & DOOR_MASK;
+    uint32_t door = hardened_large_record(page)->bin.previous & DOOR_MASK;
     struct os_range guard = { block + bytes, page_bytes() };
     bool is_guarded;
 

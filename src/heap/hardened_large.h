@@ -45,8 +45,8 @@ void hardened_large_begin(char *block, uint32_t page, size_t size, bool has_wait
 /* Within its pages. */
 void hardened_large_set_size(char *block, uint32_t page, size_t size);
 void hardened_large_set_door(uint32_t page, enum hardened_door door);
-/* Aborts unless its canaries are whole. Returns its door. */
-enum hardened_door hardened_large_check(const void *block, uint32_t page);
+/* Aborts unless its canaries are whole. */
+void hardened_large_check(const void *block, uint32_t page);
 /* It was looked at, and is no longer the program's: it has no contents, and goes to the quarantine
  * of the cache, or past it. NULL: to none. */
 void hardened_large_end(struct cache *cache, char *block, uint32_t page);

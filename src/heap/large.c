@@ -42,10 +42,16 @@ size_t large_bytes(uint32_t page)
 
 /* Clearing costs less than giving back and touching again, up to where the caller may never touch
  * most of it: a sparse table of gigabytes must not become resident because its pages were used
- * before. */
+ * before. In a hardened process, which clears what nobody asked to be zero, that is sooner. */
+static size_t cleared_bytes_max(void)
+{
+    return likely(!hardening.is_on) ? CLEAR_BYTES_MAX : WIPED_RUN_BYTES_MAX;
+}
+
 void *large_clear(char *block, size_t bytes)
 {
-    if (!OS_PURGE_CLOSES && bytes >= CLEAR_BYTES_MAX && os_purge((struct os_range){ block, bytes }))
+    if (!OS_PURGE_CLOSES && bytes >= cleared_bytes_max()
+        && os_purge((struct os_range){ block, bytes }))
         return block;
     return __builtin_memset(block, 0, bytes);
 }
@@ -57,7 +63,7 @@ void large_clear_part(uint32_t page, char *begin, char *end)
 
     if (begin >= end) return;
     /* The program's memory may not be what a purge makes zero. */
-    if ((size_t)(end - begin) < CLEAR_BYTES_MAX || page_is_hooked(page)) {
+    if ((size_t)(end - begin) < cleared_bytes_max() || page_is_hooked(page)) {
         __builtin_memset(begin, 0, (size_t)(end - begin));
         return;
     }

@@ -66,7 +66,8 @@ size_t large_resize_in_place(uint32_t page, size_t least, size_t most);
 
 /* May pages of a block of so many bytes be moved rather than the bytes? A yes is counted. */
 bool large_may_move(size_t bytes);
-/* Makes stale pages read as zero. Returns the first of them. */
+/* Makes stale pages read as zero, many of them by giving them back to the kernel. Returns the first
+ * of them. */
 void *large_clear(char *block, size_t bytes);
 /* The same of part of a block of any kind, which begins and ends anywhere within its pages. `page`
  * is the block's first one. */

@@ -25,7 +25,7 @@ static bool is_in_large(uint32_t page)
         const struct page *first = record - (record->run_pages - 1);
         if (first->run_pages == record->run_pages) record = first;
     }
-    return is_block_state(record->state) && !page_is_cached(record);
+    return page_is_held_block(record);
 }
 
 /* In no open page. Where a vast block was may be anybody's memory by now. */
@@ -46,15 +46,13 @@ enum pointer_kind pointer_kind(const void *pointer, uint32_t *page)
     if (*page == 0) return outside_kind(pointer);
     if (is_plain_large(pointer, *page)) return POINTER_LARGE;
     record = page_record(*page);
-    if (record->state == PAGE_SAMPLED && begins_at(pointer, *page)) return POINTER_SAMPLED;
     if (record->class_at != 0)
         return unlikely(hardening.is_on) && is_hardened_slab(record) ? POINTER_HARDENED
                                                                      : POINTER_SMALL;
-    if (page_is_held_hardened(record) && is_page_start(pointer)) return POINTER_HARDENED;
-    if (page_is_fenced(record) && begins_at(pointer, *page)) return POINTER_LARGE;
-    if ((record->state == PAGE_MANUAL || record->state == PAGE_VAST) && begins_at(pointer, *page))
-        return sampled_number(*page) != 0 ? POINTER_SAMPLED : POINTER_LARGE;
-    return is_in_large(*page) ? POINTER_INTERIOR : POINTER_FREED;
+    if (!page_is_held_block(record) || !begins_at(pointer, *page))
+        return is_in_large(*page) ? POINTER_INTERIOR : POINTER_FREED;
+    if (page_is_held_hardened(record)) return POINTER_HARDENED;
+    return sampled_number(*page) != 0 ? POINTER_SAMPLED : POINTER_LARGE;
 }
 
 size_t pointer_bytes(enum pointer_kind kind, const void *pointer, uint32_t page)
@@ -135,35 +133,51 @@ static bool may_be_of_size(uint32_t page, size_t usable, size_t size, size_t wan
     return usable == wanted;
 }
 
-static size_t bytes_serving(size_t size)
+/* Those of a block that is asked for like that, and has no mark. */
+static size_t bytes_serving(size_t size, size_t align)
 {
-    return size <= SMALL_BYTES_MAX ? class_bytes[class_of_size(size)]
-                                   : pages_for(size) << space.page_shift;
+    struct alloc_request request = alloc_request(max_size(size, 1), align, false, NULL);
+
+    return request_bytes(&request);
 }
 
 /* In a hardened process, of a block that has so many bytes and no mark: it may be as long as if it
  * had one, with a page more behind its whole pages. What is told may be any size up to the usable
  * one. */
-static COLD bool has_room_for_mark(size_t usable, size_t size)
+static COLD bool has_room_for_mark(size_t usable, size_t size, size_t align)
 {
-    unsigned class_index = hardened_class(max_size(size, 1), 1);
+    unsigned class_index = hardened_class(max_size(size, 1), align);
 
     if (class_index != 0) return usable == class_bytes[class_index];
     return size <= usable && usable - size < 2 * page_bytes();
 }
 
-/* In a hardened process, where most blocks have a mark that says their size. */
-static COLD void check_told_hardened(const void *pointer, size_t size)
+/* Of a block without a mark. What has no bytes is for the free itself to judge. */
+static COLD bool may_be_told(enum pointer_kind kind, const void *pointer, uint32_t page,
+                             size_t size, size_t align)
+{
+    size_t bytes = pointer_bytes(kind, pointer, page);
+
+    return bytes == 0 || may_be_of_size(page, bytes, size, bytes_serving(size, align))
+        || has_room_for_mark(bytes, size, align);
+}
+
+/* Most blocks have a mark that says their size. */
+void misuse_check_told_hardened(const void *pointer, size_t size, size_t align)
 {
     uint32_t page;
-    enum pointer_kind kind = pointer_kind(pointer, &page);
-    size_t bytes;
+    enum pointer_kind kind;
+    bool is_right;
 
-    if (kind == POINTER_HARDENED) return hardened_check_bytes(pointer, size);
-    bytes = pointer_bytes(kind, pointer, page);
-    if (bytes != 0 && !may_be_of_size(page, bytes, size, bytes_serving(max_size(size, 1)))
-        && !has_room_for_mark(bytes, size))
-        misuse_wrong_size(pointer);
+    if (pointer == NULL) return;
+    kind = pointer_kind(pointer, &page);
+    if (kind == POINTER_HARDENED) {
+        (void)hardened_check(CALL_FREE, pointer, page);
+        is_right = hardened_size(pointer, page) == max_size(size, 1);
+    } else {
+        is_right = may_be_told(kind, pointer, page, size, align);
+    }
+    if (!is_right) misuse_wrong_size(pointer);
 }
 
 void misuse_check_told_beyond(const void *pointer, size_t size)
@@ -173,10 +187,10 @@ void misuse_check_told_beyond(const void *pointer, size_t size)
     size_t bytes;
 
     if (pointer == NULL) return;
-    if (unlikely(hardening.is_on)) return check_told_hardened(pointer, size);
+    if (unlikely(hardening.is_on)) return misuse_check_told_hardened(pointer, size, 1);
     kind = pointer_kind(pointer, &page);
     bytes = pointer_bytes(kind, pointer, page);
-    if (bytes != 0 && !may_be_of_size(page, bytes, size, bytes_serving(size)))
+    if (bytes != 0 && !may_be_of_size(page, bytes, size, bytes_serving(size, 1)))
         misuse_wrong_size(pointer);
 }
 
@@ -189,7 +203,7 @@ void misuse_check_told_class(const void *pointer, size_t size)
     enum pointer_kind kind;
     size_t bytes;
 
-    if (unlikely(hardening.is_on)) return check_told_hardened(pointer, size);
+    if (unlikely(hardening.is_on)) return misuse_check_told_hardened(pointer, size, 1);
     kind = pointer_kind(pointer, &page);
     bytes = pointer_bytes(kind, pointer, page);
     if (bytes != 0 && bytes != class_bytes[class_index + (class_index == 0)])
@@ -295,33 +309,18 @@ void misuse_note_free(const void *pointer)
         misuse_abort(CALL_FREE, POINTER_FREED, pointer);
 }
 
-void misuse_check_told(const void *pointer, size_t size, size_t wanted)
+void misuse_check_told(const void *pointer, size_t size, size_t align)
 {
-    size_t usable;
+    size_t usable, wanted;
 
-    if (pointer == NULL) return;
+    if (pointer == NULL || !is_power_of_two(align)) return;
     misuse_check(CALL_FREE, pointer);
-    if (unlikely(hardening.is_on)) return hardened_expect_bytes(pointer, size);
+    if (unlikely(hardening.is_on)) return misuse_check_told_hardened(pointer, size, align);
     if (guarded_pool_has(pointer) && guarded_pool_class(pointer) == 0)
         return; /* the free itself says so */
     usable = prairie_usable_size(pointer);
+    wanted = bytes_serving(size, align);
     /* Size 0 has no bytes, or those of the smallest block. */
     if (size == 0 && usable <= max_size(wanted, class_bytes[1])) return;
     if (!may_be_of_size(page_at(pointer), usable, size, wanted)) misuse_wrong_size(pointer);
-}
-
-void misuse_check_size(const void *pointer, size_t size)
-{
-    if (unlikely(hardening.is_on) && pointer != NULL) {
-        misuse_check(CALL_FREE, pointer);
-        check_told_hardened(pointer, size);
-    } else {
-        misuse_check_told(pointer, size, bytes_serving(size));
-    }
-}
-
-void misuse_check_aligned_size(const void *pointer, size_t size, size_t align)
-{
-    if (is_power_of_two(align))
-        misuse_check_told(pointer, size, prairie_nallocx(size, (int)highest_bit(align)));
 }

@@ -83,14 +83,16 @@ static void *resize_small(void *block, unsigned class_index, size_t size)
 static COLD void *resize_hardened(void *block, uint32_t page, size_t size)
 {
     int saved_errno = errno;
-    size_t old_bytes;
+    enum hardened_door door = hardened_check(CALL_REALLOC, block, page);
+    size_t old_bytes = hardened_size(block, page);
     void *moved;
 
-    if (hardened_resize(block, page, size, false, true, &old_bytes)) return block;
+    hardened_expect_same(block, door, DOOR_MALLOC);
+    if (hardened_resize(block, page, size, false, true)) return block;
     moved = alloc_from(FRAME_HERE(), size, 1, false);
     if (unlikely(moved == NULL)) {
         /* Two of them did not fit below a limit; what was given back may let one grow. */
-        if (!hardened_resize(block, page, size, false, false, &old_bytes)) return NULL;
+        if (!hardened_resize(block, page, size, false, false)) return NULL;
         errno = saved_errno;
         return block;
     }

@@ -45,7 +45,7 @@ static COLD void *insist(struct errand errand)
     struct event event;
     void *block = NULL;
 
-    if (!option_reserve_malloc() && event_begin(&event, RESERVE_CND_CRIT, errand.size))
+    if (!option_is_set(OPTION_RESERVE_MALLOC) && event_begin(&event, RESERVE_CND_CRIT, errand.size))
         while (block == NULL && event_next(&event)) {
             shortage_gather();
             block = run_errand(errand);

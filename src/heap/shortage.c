@@ -201,7 +201,7 @@ void *shortage_serve(const struct alloc_request *request)
             if (block == NULL) block = serve_from_reserve(request);
         }
     }
-    if (block == NULL && option_reserve_malloc()) block = serve_after_telling(request);
+    if (block == NULL && option_is_set(OPTION_RESERVE_MALLOC)) block = serve_after_telling(request);
     return block;
 }
 
@@ -258,7 +258,7 @@ void shortage_look(size_t size)
 void shortage_start(void)
 {
     page_heaps_follow_limits();
-    limits_follow_group(option_limit_group());
+    limits_follow_group(option_is_set(OPTION_LIMIT_GROUP));
     shortage_set_look();
 }
 
@@ -269,18 +269,18 @@ static COLD NOINLINE void say_reserve_is_short(void)
 
     report_print(&line,
                  "prairie: reserve_min: only %" PRIu64 " of %" PRIu64 " bytes could be had\n",
-                 bytes, (uint64_t)option_reserve_min());
+                 bytes, option_value(OPTION_RESERVE_MIN));
     report_flush(&line);
 }
 
 void shortage_apply_options(void)
 {
-    if (option_limit_group() != RELAXED_LOAD(limits.follows_group))
-        limits_follow_group(option_limit_group());
+    if (option_is_set(OPTION_LIMIT_GROUP) != RELAXED_LOAD(limits.follows_group))
+        limits_follow_group(option_is_set(OPTION_LIMIT_GROUP));
     /* The program may have set others before. */
-    if (option_limit_soft() != 0) limits_set_soft(option_limit_soft());
-    if (option_limit_hard() != 0) limits_set_hard(option_limit_hard());
-    if (option_reserve_min() != 0 && !shortage_reserve(option_reserve_min())
+    if (option_is_set(OPTION_LIMIT_SOFT)) limits_set_soft(option_value(OPTION_LIMIT_SOFT));
+    if (option_is_set(OPTION_LIMIT_HARD)) limits_set_hard(option_value(OPTION_LIMIT_HARD));
+    if (option_is_set(OPTION_RESERVE_MIN) && !shortage_reserve(option_value(OPTION_RESERVE_MIN))
         && reserve_missing_pages() != 0)
         say_reserve_is_short();
     shortage_set_look();

@@ -231,7 +231,7 @@ void heap_obey_options(void)
 {
     unsigned class_max = 0;
 
-    if (option_arenas() != 0) arenas_limit(option_arenas());
+    if (option_is_set(OPTION_NARENAS)) arenas_limit((unsigned)option_value(OPTION_NARENAS));
     while (class_max + 1 < CLASS_COUNT
            && class_bytes[class_max + 1] <= option_value(OPTION_TCACHE_MAX))
         class_max++;

@@ -20,7 +20,7 @@ struct profile {
     uint64_t dumps;    /* by the one who dumps, of all reasons */
     uint64_t interval_dumps, manual_dumps, peak_dumps; /* likewise */
     uint64_t interval_bytes;                           /* constant; 0: none */
-    uint64_t interval_next;                            /* atomic */
+    ON_ONE_LINE uint64_t interval_next;                /* atomic */
     size_t peak_bytes;                                 /* atomic */
     char prefix[768];                                  /* by the one who has the turn of dumps */
 };

@@ -22,7 +22,8 @@ extern PRIVATE struct guarded_pool {
     size_t bytes;                           /* constant once published */
     void *block[GUARDED_CELLS_MAX];         /* atomic: that the cell has; NULL: none is out */
     uint8_t class_index[GUARDED_CELLS_MAX]; /* atomic: of that block */
-    uint64_t came[GUARDED_CELLS_MAX / 64]; /* atomic: a bit for each cell whose block was drained */
+    /* Atomic: a bit for each cell whose block was drained. */
+    ON_ONE_LINE uint64_t came[GUARDED_CELLS_MAX / 64];
 } guarded_pool;
 
 /* Does the address lie in the pool? */

@@ -38,7 +38,7 @@ struct slab {
     uint8_t hidden;  /* bits of slab_hidden, set by the arena before it opens; 0: its pages are in
                        the class map */
     uint16_t purged; /* S5: a bit for each page, and SLAB_IDLE */
-    uint64_t free[];
+    ON_ONE_LINE uint64_t free[];
 };
 
 /* In `purged`: nobody has taken a block since it was set. */

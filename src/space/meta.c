@@ -119,7 +119,7 @@ static char *take_unused_record(size_t bytes)
     char *record = *list;
 
     if (record == NULL) return bytes == os_page_bytes() ? take_purged() : NULL;
-    *list = *(void **)record;
+    RELAXED_STORE(*list, *(void **)record);
     return record;
 }
 
@@ -148,12 +148,36 @@ void *meta_take(size_t bytes) { return take_meta_record(bytes, false); }
 
 void *meta_take_past_limit(size_t bytes) { return take_meta_record(bytes, true); }
 
+/* So long are rows; longer records than a quarter are taken by themselves. */
+#define META_ROW_BYTES ((size_t)2048)
+
+/* What is left of the row before may serve others. */
+static bool begin_row(struct meta_row *row)
+{
+    char *base = meta_take(META_ROW_BYTES);
+
+    if (base == NULL) return false;
+    if (row->bytes != 0) meta_give(row->base, row->bytes);
+    *row = (struct meta_row){ base, META_ROW_BYTES };
+    return true;
+}
+
+void *meta_take_from_row(struct meta_row *row, size_t bytes)
+{
+    bytes = round_up(bytes, META_UNIT_BYTES);
+    if (bytes > META_ROW_BYTES / 4 || RELAXED_LOAD(meta.unused[bytes / META_UNIT_BYTES]) != NULL
+        || (bytes > row->bytes && !begin_row(row)))
+        return meta_take(bytes);
+    row->bytes -= (uint32_t)bytes;
+    return row->base + row->bytes;
+}
+
 void meta_give(void *record, size_t bytes)
 {
     bytes = round_up(bytes, META_UNIT_BYTES);
     lock_take(&meta.lock);
     *(void **)record = meta.unused[bytes / META_UNIT_BYTES];
-    meta.unused[bytes / META_UNIT_BYTES] = record;
+    RELAXED_STORE(meta.unused[bytes / META_UNIT_BYTES], record);
     RELAXED_STORE(commit.record_bytes, commit.record_bytes - bytes);
     lock_give(&meta.lock);
 }
@@ -177,7 +201,7 @@ static bool purge_page(void)
         *(void **)page = next;
         return false;
     }
-    *list = next;
+    RELAXED_STORE(*list, next);
     return true;
 }
 

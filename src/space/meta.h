@@ -41,6 +41,13 @@ struct meta {
     size_t held_back_bytes;      /* under lock: open, and kept for when no more can be opened */
 };
 
+/* Room for small records of one owner, which takes the lock once for many of them. Under a lock of
+ * the owner's; zero at first. */
+struct meta_row {
+    char *base;     /* of what is left */
+    uint32_t bytes; /* so many are */
+};
+
 extern PRIVATE struct meta meta;
 
 void meta_start(struct os_range zone);
@@ -50,6 +57,9 @@ void *meta_take(size_t bytes);
 /* The same, whatever the hard limit says: of the few records without which nobody could ask how
  * much is used when it is reached. They count as used. */
 void *meta_take_past_limit(size_t bytes);
+/* The same as meta_take, out of the owner's row, unless one of that size was given back. What is in
+ * the row counts as used. */
+void *meta_take_from_row(struct meta_row *row, size_t bytes);
 void meta_give(void *record, size_t bytes);
 /* Gives the pages of records of one page that are unused to the kernel. Called without a lock. */
 void meta_purge_pages(void);

@@ -131,7 +131,12 @@ INLINE bool page_is_cached(const struct page *record)
 {
     return record->state == PAGE_LARGE && RELAXED_LOAD(record->bin_index) >= PAGE_CACHED;
 }
-/* The first page of a large block that the program holds, that is not hardened and has no fence. */
+/* The first page of any large block that the program holds. */
+INLINE bool page_is_held_block(const struct page *record)
+{
+    return is_block_state(record->state) && !page_is_cached(record);
+}
+/* That of one of a page heap's that is not hardened, not sampled, and has no fence. */
 INLINE bool page_is_held_large(const struct page *record)
 {
     return record->state == PAGE_LARGE && likely(RELAXED_LOAD(record->bin_index) < PAGE_FENCED);

@@ -21,10 +21,10 @@ LIBRARY = os.environ["PRAIRIE_LIBRARY"]
 LOUD = {"stats_print": "___ Begin jemalloc statistics ___", "confirm_conf": "prairie: malloc_conf malloc_conf: "}
 # A program has to live with them. Others take the number beside their default.
 NUMBERS = {"limit_soft": 100 << 20, "limit_hard": 200 << 20, "reserve_min": 1 << 20}
-# jemalloc takes numbers beyond the limits of these for the limit.
-CLIPPED = {"max_background_threads", "tcache_nslots_small_min", "tcache_nslots_small_max", "tcache_nslots_large",
-           "tcache_gc_incr_bytes", "lg_tcache_flush_small_div", "lg_tcache_flush_large_div",
-           "hpa_slab_max_alloc", "lg_prof_sample", "prof_bt_max"}
+# jemalloc refuses numbers beyond the limits of these, or has them not. All others without a sign it takes for the limit.
+STRICT = {"reserve_min", "limit_soft", "limit_hard", "oversize_threshold", "guard_sample", "guard_interval", "guard_cells",
+          "lg_extent_max_active_fit"}
+ARENAS_MAX = 256  # opt.narenas is how many there are
 TEXT = "two words"
 TEXT_BYTES = 4096  # all texts of all sources have this room
 failures = 0
@@ -94,9 +94,10 @@ class Option:
         """Values beyond its limits that it takes, each with what it is then."""
         if not self.clipped:
             return []
+        most = str(ARENAS_MAX if self.name == "narenas" else self.most)
         below = [(str(self.least - 1), str(self.least))] if self.least > 0 else []
-        above = [(str(self.most + 1), str(self.most))] if self.most + 1 < 2**64 else []
-        return below + above + [("-1", str(self.most))]  # as a number without a sign it is the largest
+        above = [(str(self.most + 1), most)] if self.most + 1 < 2**64 else []
+        return below + above + [("-1", most)]  # as a number without a sign it is the largest
 
 
 def run(options, pairs):
@@ -152,7 +153,8 @@ def refuse(options, before):
 
 def clip(options):
     clipped = [option for option in options if option.beyond()]
-    expect("options that are clipped", {option.name for option in clipped}, CLIPPED)
+    strict = {option.name for option in options if option.is_number() and option.least >= 0} - {o.name for o in clipped}
+    expect("options that are not clipped", strict, STRICT)
     for option in clipped:
         for value, wanted in option.beyond():
             values, err = run([option], [(option.name, value)])

@@ -6,14 +6,27 @@
 
 const unsigned fuzz_bytes_max = 300;
 
+enum { MEMBERS = 16 };
+
+static uint32_t staggered_in_crowd(void)
+{
+    uint32_t count = 0;
+
+    for (unsigned i = 0; i < MEMBERS; i++)
+        count +=
+            crowd[i].base != NULL && !is_aligned(prairie_usable_size(crowd[i].base), page_bytes());
+    return count;
+}
+
 static void check_cache(void)
 {
-    struct large_cache_numbers numbers = { 0 };
+    struct large_cache_numbers numbers = { .staggered = large_staggered_before };
 
     large_cache_check(thread_front()->cache);
     large_cache_add_numbers(thread_front()->cache, &numbers);
     assert_true(numbers.pages << space.page_shift <= LARGE_CACHE_BYTES_MAX);
     assert_true(numbers.count <= numbers.pages);
+    assert_int_equal(numbers.staggered, staggered_in_crowd());
 }
 
 void fuzz_one(void)
@@ -21,8 +34,10 @@ void fuzz_one(void)
     oracle_start(1);
     prairie_free(prairie_malloc(1));
     while (!random_is_over()) {
-        struct block *block = &crowd[random_below(16)];
-        size_t size = SMALL_BYTES_MAX + 1 + random_below(LARGE_CACHE_PAGES_MAX + 3) * page_bytes();
+        struct block *block = &crowd[random_below(MEMBERS)];
+        size_t size = round_up(SMALL_BYTES_MAX, page_bytes())
+                    + random_below(LARGE_CACHE_PAGES_MAX + 3) * page_bytes()
+                    - (random_below(2) != 0 ? PAGE_STAGGERED : 0);
 
         crowd_fail();
         if (random_below(40) == 0) thread_flush();

@@ -153,7 +153,7 @@ static void wide_swings_send_blocks_in_order_to_the_slabs(void **state)
     assert_non_null(bring(0, full));
 }
 
-static void a_swing_is_wide_before_it_ends(void **state)
+static void a_swing_is_deep_before_it_ends(void **state)
 {
     void **full;
 
@@ -472,7 +472,7 @@ UNIT_MAIN(UNIT_TEST(magazines_are_bounded_in_blocks_and_bytes),
           UNIT_TEST(a_depot_is_bounded), UNIT_TEST(no_memory_for_an_empty_one_gives_a_full_one),
           UNIT_TEST(a_closed_depot_takes_nothing_until_a_slab_opens),
           UNIT_TEST(wide_swings_send_blocks_in_order_to_the_slabs),
-          UNIT_TEST(a_swing_is_wide_before_it_ends), UNIT_TEST(takes_from_slabs_end_a_swing),
+          UNIT_TEST(a_swing_is_deep_before_it_ends), UNIT_TEST(takes_from_slabs_end_a_swing),
           UNIT_TEST(scattered_blocks_stay_in_the_depot),
           UNIT_TEST(what_holds_sparse_slabs_open_goes_back),
           UNIT_TEST(a_few_blocks_of_another_arena_stay),

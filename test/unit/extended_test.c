@@ -324,21 +324,23 @@ static void what_is_gained_as_zeros_is_not_touched(void **state)
     }
 }
 
+/* A run on every platform: with 32 bits a vast block is short, and what such a one loses is the
+ * kernel's again. */
 static void xallocx_touches_no_zeros(void **state)
 {
-    size_t room = 4 * CLEAR_BYTES_MAX, old_bytes, bytes;
+    size_t room = CLEAR_BYTES_MAX + CLEAR_BYTES_MAX / 2, old_bytes, bytes;
     char *block = prairie_malloc(room);
     uint64_t purged;
 
     (void)state;
     memset(block, 0xee, room);
-    old_bytes = prairie_xallocx(block, room / 4, 0, 0);
-    assert_int_equal(old_bytes, room / 4);
+    old_bytes = prairie_xallocx(block, room / 3, 0, 0);
+    assert_int_equal(old_bytes, room / 3);
     memset(block, 1, old_bytes);
     purged = fake_purged_bytes();
-    bytes = prairie_xallocx(block, room / 2 + CLEAR_BYTES_MAX, 0, MALLOCX_ZERO);
-    assert_int_equal(bytes, room / 2 + CLEAR_BYTES_MAX);
-    assert_true(fake_purged_bytes() > purged);
+    bytes = prairie_xallocx(block, room, 0, MALLOCX_ZERO);
+    assert_int_equal(bytes, room);
+    assert_true(fake_purged_bytes() >= purged + bytes - old_bytes);
     assert_true(all_bytes_are(block, 1, old_bytes));
     assert_true(all_bytes_are(block + old_bytes, 0, bytes - old_bytes));
     prairie_free(block);

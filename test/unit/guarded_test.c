@@ -345,8 +345,8 @@ static void u1_a_held_cell_in_the_queue(void)
 static void u1_a_cell_twice_in_the_queue(void) { inside_pool_queue[1] = inside_pool_queue[0]; }
 static void u2_a_held_one_that_is_not_counted(void) { --*inside_pool_held; }
 static void u2_more_held_than_may_be(void) { *inside_pool_held_max = 0; }
-static void u3_a_block_that_is_no_stray(void) { guarded_pool.block[0] = NULL; }
-static void u3_a_stray_that_was_given_back(void) { guarded_pool.block[1] = guarded_pool.block[0]; }
+static void u3_a_held_block_that_is_not_there(void) { guarded_pool.block[0] = NULL; }
+static void u3_a_block_that_was_given_back(void) { guarded_pool.block[1] = guarded_pool.block[0]; }
 static void u4_sized_frees_that_do_not_look(void) { sized_free_watch(harmed_class(), -1); }
 static void u5_one_too_many_held(void) { guarded_numbers.held[harmed_class()]++; }
 static void u5_one_of_another_class(void)
@@ -359,12 +359,12 @@ static void a_page_too_many_counted(void) { commit.guarded_bytes += page_bytes()
 static void broken_invariants_are_found(void **state)
 {
     static const struct harm harms[] = {
-        HARM(u1_a_cell_too_many_in_the_queue), HARM(u1_a_cell_left_out_of_the_queue),
-        HARM(u1_a_held_cell_in_the_queue),     HARM(u1_a_cell_twice_in_the_queue),
-        HARM(u2_more_held_than_may_be),        HARM(u2_a_held_one_that_is_not_counted),
-        HARM(u3_a_block_that_is_no_stray),     HARM(u3_a_stray_that_was_given_back),
-        HARM(u4_sized_frees_that_do_not_look), HARM(u5_one_too_many_held),
-        HARM(u5_one_of_another_class),         HARM(a_page_too_many_counted),
+        HARM(u1_a_cell_too_many_in_the_queue),   HARM(u1_a_cell_left_out_of_the_queue),
+        HARM(u1_a_held_cell_in_the_queue),       HARM(u1_a_cell_twice_in_the_queue),
+        HARM(u2_more_held_than_may_be),          HARM(u2_a_held_one_that_is_not_counted),
+        HARM(u3_a_held_block_that_is_not_there), HARM(u3_a_block_that_was_given_back),
+        HARM(u4_sized_frees_that_do_not_look),   HARM(u5_one_too_many_held),
+        HARM(u5_one_of_another_class),           HARM(a_page_too_many_counted),
     };
 
     char *blocks[2];

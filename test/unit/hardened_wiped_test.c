@@ -31,6 +31,9 @@ static void use_and_free(char *pointer, size_t size)
 
 static size_t told_bytes;
 static void free_it_as_told(void) { prairie_free_sized(block, told_bytes); }
+static void sdallocx_it_as_told(void) { prairie_sdallocx(block, told_bytes, 0); }
+static void sdallocx_it_aligned(void) { prairie_sdallocx(block, told_bytes, MALLOCX_ALIGN(64)); }
+static void free_it_aligned(void) { prairie_free_aligned_sized(block, 64, told_bytes); }
 
 /* In a copy of the process if that is wrong. */
 static void free_sized_after_wrong(char *pointer, size_t size, size_t wrong)
@@ -38,6 +41,9 @@ static void free_sized_after_wrong(char *pointer, size_t size, size_t wrong)
     block = pointer;
     told_bytes = wrong;
     expect_abort(free_it_as_told, "prairie: wrong size in sized delete: ");
+    expect_abort(sdallocx_it_as_told, "prairie: wrong size in sized delete: ");
+    expect_abort(sdallocx_it_aligned, "prairie: wrong size in sized delete: ");
+    expect_abort(free_it_aligned, "prairie: wrong size in sized delete: ");
     prairie_free_sized(pointer, size);
 }
 
@@ -56,6 +62,10 @@ static void unmarked_blocks_are_of_their_sizes(void **state)
         prairie_free_sized(block, told_bytes);
         prairie_free_sized(prairie_realloc(prairie_malloc(size / 2 + 1), size), size);
         prairie_free_sized(prairie_realloc(prairie_malloc(2 * size), size), size);
+        prairie_sdallocx(prairie_mallocx(size, 0), size, 0);
+        prairie_sdallocx(prairie_mallocx(size, MALLOCX_ALIGN(64)), size, MALLOCX_ALIGN(64));
+        prairie_free_aligned_sized(prairie_aligned_alloc(512, size), 512, size);
+        prairie_free_aligned_sized(prairie_aligned_alloc(64 * KiB, size), 64 * KiB, size);
     }
     for (size_t i = 0; i < ARRAY_COUNT(unmarked_sizes); i++) {
         size_t size = unmarked_sizes[i];
@@ -180,6 +190,45 @@ static void what_an_unmarked_block_loses_is_wiped(void **state)
     prairie_check_all();
 }
 
+/* More than is wiped of marked blocks goes back to the kernel of these, too: when they lose or gain
+ * it, and when others get their pages. */
+static void long_unmarked_blocks_are_not_touched(void **state)
+{
+    const size_t more = WIPED_RUN_BYTES_MAX + 2 * LARGE, most = WIPED_RUN_BYTES_MAX + LARGE;
+    const struct arena *arena;
+    uint64_t purged;
+    size_t kept;
+    int flags;
+
+    (void)state;
+    options_parse("dirty_decay_ms:-1", "test");
+    harden();
+    arena = arena_create();
+    assert_non_null(arena);
+    flags = (int)(MALLOCX_ARENA(arena->index) | MALLOCX_TCACHE_NONE);
+    block = prairie_mallocx(more, flags);
+    assert_non_null(block);
+    memset(block, 0xff, more);
+    purged = fake_purged_bytes();
+    assert_ptr_equal(prairie_realloc(block, LARGE), block);
+    kept = prairie_usable_size(block);
+    assert_in_range(fake_purged_bytes() - purged, most - page_bytes(), most);
+    assert_ptr_equal(prairie_realloc(block, more), block);
+    assert_in_range(fake_purged_bytes() - purged, 2 * (most - page_bytes()), 2 * most);
+    assert_true(all_bytes_are(block, 0xff, kept));
+    assert_true(all_bytes_are(block + kept, 0, more - kept));
+    purged = fake_purged_bytes();
+    prairie_free(block);
+    assert_in_range(fake_purged_bytes() - purged, more, more + page_bytes());
+    assert_true(all_bytes_are(block, 0, more));
+    memset(block, 0xff, more);
+    purged = fake_purged_bytes();
+    assert_ptr_equal(prairie_mallocx(more, flags), block);
+    assert_in_range(fake_purged_bytes() - purged, more, more + page_bytes());
+    assert_true(all_bytes_are(block, 0, more));
+    prairie_free(block);
+}
+
 /* Hooks may say that it stays as long as it is: nothing is lost then. */
 static void a_block_of_hooks_keeps_what_it_does_not_lose(void **state)
 {
@@ -228,4 +277,5 @@ UNIT_MAIN(UNIT_TEST(junk_is_what_a_block_begins_with), UNIT_TEST(what_is_sampled
           UNIT_TEST(unmarked_blocks_are_of_their_sizes), UNIT_TEST(blocks_of_arenas_are_wiped),
           UNIT_TEST(sampled_blocks_of_arenas_are_wiped),
           UNIT_TEST(what_an_unmarked_block_loses_is_wiped),
+          UNIT_TEST(long_unmarked_blocks_are_not_touched),
           UNIT_TEST(a_block_of_hooks_keeps_what_it_does_not_lose))

@@ -306,10 +306,10 @@ static bool the_process_is_told_of(void)
 {
     size_t own = os_own_bytes();
     char text[64];
-    int file = os_mappings_open();
 
-    return own > 0 && os_address_space_used() > own
-        && os_file_read(file, text, sizeof text) == sizeof text;
+    if (own == 0 || os_address_space_used() <= own) return false;
+    if (!obeys_advice()) return true; /* qemu 10 ends whoever opens the mappings then */
+    return os_file_read(os_mappings_open(), text, sizeof text) == sizeof text;
 }
 
 /* Then the files by its name are empty. */

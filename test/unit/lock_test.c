@@ -8,6 +8,13 @@
 
 static struct lock lock, other;
 
+static void what_takers_count_lies_on_one_line(void **state)
+{
+    (void)state;
+    assert_true(is_aligned(_Alignof(struct lock), sizeof lock.sleepers));
+    assert_true(is_aligned(offsetof(struct lock, sleepers), sizeof lock.sleepers));
+}
+
 static void a_free_lock_is_taken_once(void **state)
 {
     (void)state;
@@ -488,8 +495,9 @@ static void many_arena_locks_at_once(void **state)
     expect_survival(take_upwards);
 }
 
-UNIT_MAIN(UNIT_TEST(a_free_lock_is_taken_once), UNIT_TEST(a_taker_sleeps_until_the_holder_gives),
-          UNIT_TEST(waiting_is_measured), UNIT_TEST(nobody_asks_for_the_time_under_the_lock),
+UNIT_MAIN(UNIT_TEST(what_takers_count_lies_on_one_line), UNIT_TEST(a_free_lock_is_taken_once),
+          UNIT_TEST(a_taker_sleeps_until_the_holder_gives), UNIT_TEST(waiting_is_measured),
+          UNIT_TEST(nobody_asks_for_the_time_under_the_lock),
           UNIT_TEST(a_spinning_taker_needs_no_kernel), UNIT_TEST(a_woken_taker_spins_again),
           UNIT_TEST(threads_exclude_each_other), UNIT_TEST(numbers_fit_each_other_at_any_moment),
           UNIT_TEST(numbers_of_several_locks_are_one), UNIT_TEST(a_remade_lock_is_free),

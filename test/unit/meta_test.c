@@ -300,6 +300,95 @@ static void a_given_record_counts_again(void **state)
 }
 
 /* What was given before as well as what must be opened first; the kernel may still refuse. */
+/* ---- rows ---- */
+
+enum { ROW_RECORD = 5 * META_UNIT_BYTES };
+
+static void a_row_serves_many_for_one_lock(void **state)
+{
+    struct meta_row row = { 0 };
+    char *record, *before = NULL;
+
+    (void)state;
+    start_zone();
+    record = meta_take_from_row(&row, ROW_RECORD);
+    for (unsigned i = 0; row.bytes >= ROW_RECORD; i++) {
+        uint64_t taken = meta.lock.taken;
+        uint32_t left = row.bytes;
+
+        before = record;
+        record = meta_take_from_row(&row, ROW_RECORD - i % META_UNIT_BYTES);
+        assert_ptr_equal(record, before - ROW_RECORD);
+        assert_true(all_bytes_are(record, 0, ROW_RECORD));
+        memset(record, 0xee, ROW_RECORD);
+        assert_int_equal(row.bytes, left - ROW_RECORD);
+        assert_int_equal(meta.lock.taken, taken);
+    }
+    assert_non_null(before);
+}
+
+static void the_rest_of_a_row_serves_others(void **state)
+{
+    struct meta_row row = { 0 };
+    uint32_t rest;
+    char *base;
+
+    (void)state;
+    start_zone();
+    do (void)meta_take_from_row(&row, ROW_RECORD);
+    while (row.bytes >= ROW_RECORD);
+    rest = row.bytes;
+    base = row.base;
+    assert_in_range(rest, META_UNIT_BYTES, ROW_RECORD - META_UNIT_BYTES);
+    (void)meta_take_from_row(&row, ROW_RECORD);
+    assert_true(row.bytes >= ROW_RECORD);
+    assert_ptr_equal(meta_take(rest), base);
+}
+
+static void what_was_given_goes_before_a_row(void **state)
+{
+    struct meta_row row = { 0 };
+    char *record;
+
+    (void)state;
+    start_zone();
+    record = meta_take_from_row(&row, ROW_RECORD);
+    memset(record, 0xee, ROW_RECORD);
+    meta_give(record, ROW_RECORD);
+    assert_ptr_equal(meta_take_from_row(&row, ROW_RECORD), record);
+    assert_true(all_bytes_are(record, 0, ROW_RECORD));
+    assert_ptr_not_equal(meta_take_from_row(&row, ROW_RECORD), record);
+}
+
+static void long_records_are_of_no_row(void **state)
+{
+    struct meta_row row = { 0 };
+    char *record;
+
+    (void)state;
+    start_zone();
+    record = meta_take_from_row(&row, META_RECORD_BYTES_MAX);
+    assert_ptr_equal(record, meta.next);
+    assert_int_equal(row.bytes, 0);
+}
+
+static void a_row_that_a_limit_refuses_is_one_record(void **state)
+{
+    struct meta_row row = { 0 };
+    size_t used;
+
+    (void)state;
+    start_zone();
+    assert_true(meta_open_ahead(META_OPEN_BYTES));
+    used = commit_taken_bytes();
+    commit.limit_bytes = used + ROW_RECORD;
+    assert_non_null(meta_take_from_row(&row, ROW_RECORD));
+    assert_int_equal(row.bytes, 0);
+    assert_int_equal(commit_taken_bytes(), used + ROW_RECORD);
+    assert_null(meta_take_from_row(&row, ROW_RECORD));
+    commit.limit_bytes = SIZE_MAX;
+}
+
 static void some_records_pass_the_limit(void **state)
 {
     void *given;
@@ -397,5 +486,8 @@ UNIT_MAIN(UNIT_TEST(records_are_zero_aligned_and_apart), UNIT_TEST(numbers_name_
           UNIT_TEST(refused_memory_leaves_the_zone_as_it_was),
           UNIT_TEST(a_refused_step_is_tried_smaller), UNIT_TEST(what_is_opened_ahead_is_there),
           UNIT_TEST(opening_ahead_takes_nothing), UNIT_TEST(a_given_record_counts_again),
+          UNIT_TEST(a_row_serves_many_for_one_lock), UNIT_TEST(the_rest_of_a_row_serves_others),
+          UNIT_TEST(what_was_given_goes_before_a_row), UNIT_TEST(long_records_are_of_no_row),
+          UNIT_TEST(a_row_that_a_limit_refuses_is_one_record),
           UNIT_TEST(some_records_pass_the_limit), UNIT_TEST(larger_pages_open_whole),
           UNIT_TEST(random_records_never_overlap), UNIT_TEST(absurd_sizes_abort))

@@ -259,7 +259,7 @@ enum { TELLERS = 4, LISTENERS = 5 };
 
 static struct {
     unsigned events_each;
-    uint64_t heard[LISTENERS];             /* atomic: by each, of all events */
+    ON_ONE_LINE uint64_t heard[LISTENERS]; /* atomic: by each, of all events */
     uint64_t heard_of[TELLERS][LISTENERS]; /* by the teller's own thread: who heard of its event */
     uint64_t passing_heard;                /* atomic */
     uint32_t tellers_left;                 /* atomic */

@@ -156,12 +156,12 @@ static void several_pairs_in_one_text(void **state)
     (void)state;
     options_parse("xmalloc:true,narenas:7,background_thread:false", SOURCE);
     assert_true(option_is_set(OPTION_XMALLOC));
-    assert_int_equal(option_arenas(), 7);
+    assert_int_equal(option_value(OPTION_NARENAS), 7);
     assert_false(option_background_thread());
     options_parse(",,narenas:8,,narenas:9,", SOURCE); /* the last one counts */
-    assert_int_equal(option_arenas(), 9);
+    assert_int_equal(option_value(OPTION_NARENAS), 9);
     options_parse("narenas:default", SOURCE);
-    assert_int_equal(option_arenas(), 0);
+    assert_int_equal(option_value(OPTION_NARENAS), 0);
     assert_string_equal(fake_error_text(), "");
 }
 
@@ -191,7 +191,7 @@ static void other_names_are_understood(void **state)
 {
     (void)state;
     options_parse("arenas:3,helper_thread:false,lg_tcache_max:12", SOURCE);
-    assert_int_equal(option_arenas(), 3);
+    assert_int_equal(option_value(OPTION_NARENAS), 3);
     assert_false(option_background_thread());
     assert_int_equal(option_value(OPTION_TCACHE_MAX), 4096);
     assert_string_equal(fake_error_text(), "");
@@ -201,13 +201,13 @@ static void numbers_are_written_as_in_c(void **state)
 {
     (void)state;
     options_parse("narenas:0x10", SOURCE);
-    assert_int_equal(option_arenas(), 16);
+    assert_int_equal(option_value(OPTION_NARENAS), 16);
     options_parse("narenas:0x3f", SOURCE);
-    assert_int_equal(option_arenas(), 63);
+    assert_int_equal(option_value(OPTION_NARENAS), 63);
     options_parse("narenas:0xFA", SOURCE);
-    assert_int_equal(option_arenas(), 250);
+    assert_int_equal(option_value(OPTION_NARENAS), 250);
     options_parse("narenas:010", SOURCE);
-    assert_int_equal(option_arenas(), 8);
+    assert_int_equal(option_value(OPTION_NARENAS), 8);
     options_parse("dirty_decay_ms:-1", SOURCE);
     assert_true(option_decay_ms() == -1);
     assert_string_equal(fake_error_text(), "");
@@ -218,9 +218,9 @@ static void blanks_and_a_sign_may_stand_before_a_number(void **state)
 {
     (void)state;
     options_parse("narenas:+7", SOURCE);
-    assert_int_equal(option_arenas(), 7);
+    assert_int_equal(option_value(OPTION_NARENAS), 7);
     options_parse("narenas: \t\n\v\f\r0x10", SOURCE);
-    assert_int_equal(option_arenas(), 16);
+    assert_int_equal(option_value(OPTION_NARENAS), 16);
     options_parse("dirty_decay_ms: -1", SOURCE);
     assert_true(option_decay_ms() == -1);
     options_parse("dirty_decay_ms:  +12", SOURCE);
@@ -229,6 +229,10 @@ static void blanks_and_a_sign_may_stand_before_a_number(void **state)
     assert_int_equal(option_value(OPTION_TCACHE_MAX), 4096);
     options_parse("lg_tcache_max:-0", SOURCE);
     assert_int_equal(option_value(OPTION_TCACHE_MAX), 1);
+    options_parse("lg_tcache_max:-1", SOURCE);
+    assert_true(option_value(OPTION_TCACHE_MAX) > SIZE_MAX / 8);
+    options_parse("lg_tcache_max:0,lg_tcache_max:18446744073709551615", SOURCE);
+    assert_true(option_value(OPTION_TCACHE_MAX) > SIZE_MAX / 8);
     assert_string_equal(fake_error_text(), "");
 }
 
@@ -282,8 +286,8 @@ static void bad_pairs_are_said_and_change_nothing(void **state)
         "narenas:99999999999999999999999",
     };
     static const char *const out_of_range[] = {
-        "narenas:-1",     "dirty_decay_ms:-2", "narenas:4294967296", "lg_prof_interval:64",
-        "guard_cells:-0", "narenas: -1",       "lg_tcache_max:-1",
+        "guard_cells:-1", "dirty_decay_ms:-2",     "guard_cells:257",    "lg_prof_interval:64",
+        "guard_cells:-0", "oversize_threshold:-1", "guard_interval: -1",
     };
 
     (void)state;
@@ -298,7 +302,7 @@ static void a_bad_pair_does_not_stop_the_good_ones(void **state)
 {
     (void)state;
     options_parse("narenas:5,bad:1,xmalloc:true", SOURCE);
-    assert_int_equal(option_arenas(), 5);
+    assert_int_equal(option_value(OPTION_NARENAS), 5);
     assert_true(option_is_set(OPTION_XMALLOC));
     assert_string_equal(fake_error_text(), PAIR_LINE "bad:1 (" SOURCE ")\n");
     options_finish(); /* without abort_conf it says nothing */

@@ -197,6 +197,24 @@ static void only_so_much_waits(void **state)
     prairie_check_all();
 }
 
+/* It may be another thread that is refused. */
+static void less_waits_below_a_hard_limit(void **state)
+{
+    const size_t most = WAITING_RUN_BYTES / WAITING_LIMIT_SHARE;
+    char *blocks[WAITING_RUNS];
+
+    (void)state;
+    harden();
+    may_close(UINT32_MAX);
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) blocks[i] = taken(most / 6);
+    limits_set_hard(WAITING_RUN_BYTES);
+    for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) prairie_free(blocks[i]);
+    assert_in_range((size_t)quarantine()->run_pages << space.page_shift, most / 2, most);
+    limits_set_hard(0);
+    thread_flush();
+    prairie_check_all();
+}
+
 /* Its thread may be the only one that frees large blocks, and all of them long ones. */
 static void what_came_first_leaves_for_what_comes(void **state)
 {
@@ -620,20 +638,18 @@ static void broken_invariants_are_found(void **state)
     expect_harm_found(q3_written_to_the_last_byte, walk_mine, "prairie: write after free: ");
 }
 
-UNIT_MAIN(UNIT_TEST(a_freed_large_block_is_closed_and_waits),
-          UNIT_TEST(beyond_that_large_blocks_stay_open), UNIT_TEST(time_lets_more_be_closed),
-          UNIT_TEST(a_child_may_close_less), UNIT_TEST(only_so_much_stays_open),
-          UNIT_TEST(what_is_too_long_to_wait_does_not),
-          UNIT_TEST(what_leaves_for_others_is_given_back), UNIT_TEST(only_so_much_waits),
-          UNIT_TEST(what_came_first_leaves_for_what_comes),
-          UNIT_TEST(closed_runs_leave_for_an_open_one),
-          UNIT_TEST(what_waits_leaves_before_a_request_is_refused),
-          UNIT_TEST(what_waits_leaves_before_growth_is_refused),
-          UNIT_TEST(no_more_is_counted_than_may_wait),
-          UNIT_TEST(what_was_not_counted_is_not_taken_off), UNIT_TEST(broken_invariants_are_found),
-          UNIT_TEST(what_waits_is_not_allocated), UNIT_TEST(what_cannot_be_guarded_is_wiped),
-          UNIT_TEST(a_run_that_stays_closed_is_lost),
-          UNIT_TEST(a_child_counts_what_waits_of_its_own),
-          UNIT_TEST(a_run_whose_guard_stays_is_nobodys),
-          UNIT_TEST(large_blocks_without_a_cache_are_wiped_at_once),
-          UNIT_TEST(the_first_page_is_closed_out_of_all_of_them))
+UNIT_MAIN(
+    UNIT_TEST(a_freed_large_block_is_closed_and_waits),
+    UNIT_TEST(beyond_that_large_blocks_stay_open), UNIT_TEST(time_lets_more_be_closed),
+    UNIT_TEST(a_child_may_close_less), UNIT_TEST(only_so_much_stays_open),
+    UNIT_TEST(what_is_too_long_to_wait_does_not), UNIT_TEST(what_leaves_for_others_is_given_back),
+    UNIT_TEST(only_so_much_waits), UNIT_TEST(less_waits_below_a_hard_limit),
+    UNIT_TEST(what_came_first_leaves_for_what_comes), UNIT_TEST(closed_runs_leave_for_an_open_one),
+    UNIT_TEST(what_waits_leaves_before_a_request_is_refused),
+    UNIT_TEST(what_waits_leaves_before_growth_is_refused),
+    UNIT_TEST(no_more_is_counted_than_may_wait), UNIT_TEST(what_was_not_counted_is_not_taken_off),
+    UNIT_TEST(broken_invariants_are_found), UNIT_TEST(what_waits_is_not_allocated),
+    UNIT_TEST(what_cannot_be_guarded_is_wiped), UNIT_TEST(a_run_that_stays_closed_is_lost),
+    UNIT_TEST(a_child_counts_what_waits_of_its_own), UNIT_TEST(a_run_whose_guard_stays_is_nobodys),
+    UNIT_TEST(large_blocks_without_a_cache_are_wiped_at_once),
+    UNIT_TEST(the_first_page_is_closed_out_of_all_of_them))

@@ -178,7 +178,7 @@ static void what_cannot_shrink_stays(void **state)
     check_pattern(block, 3 * MiB, 1);
     assert_null(prairie_realloc(block, 4 * MiB));
     prairie_check_all();
-    misuse_check_size(block, MiB / 4); /* both of these are right */
+    misuse_check_told(block, MiB / 4, 1); /* both of these are right */
     prairie_sdallocx(block, MiB / 4, 0);
     thread_bind(arena_at(0));
     assert_true(placed_destroy(arena));

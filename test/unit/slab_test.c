@@ -563,7 +563,20 @@ static void pages_without_a_block_are_found(void **state)
     }
 }
 
-UNIT_MAIN(UNIT_TEST(all_shapes_on_all_page_sizes), UNIT_TEST(blocks_come_in_ascending_order),
+/* In the checking flavours words of the second bitmap are changed by atomic operations. */
+static void a_word_lies_on_one_line(void **state)
+{
+    struct slab *slab;
+
+    (void)state;
+    start_slabs();
+    slab = open_one(1);
+    assert_true(is_aligned((uintptr_t)slab->free, sizeof slab->free[0]));
+    assert_true(is_aligned((uintptr_t)guarded_pool.came, sizeof guarded_pool.came[0]));
+}
+
+UNIT_MAIN(UNIT_TEST(all_shapes_on_all_page_sizes), UNIT_TEST(a_word_lies_on_one_line),
+          UNIT_TEST(blocks_come_in_ascending_order),
           UNIT_TEST(freed_blocks_are_found_again_lowest_first),
           UNIT_TEST(a_put_ends_where_the_slab_ends),
           UNIT_TEST(wrong_blocks_are_told_and_change_nothing),

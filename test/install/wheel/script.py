@@ -52,6 +52,7 @@ with prairie.memory() as used:
 assert used.allocated >= 25_000_000 and 5_000_000 <= used.kept < 6_000_000, vars(used)
 assert 7_000_000 <= used.peak < 10_000_000, vars(used)
 assert used.grown >= 5_000_000
+assert repr(used).startswith(f"prairie.memory(allocated={used.allocated}, ") and f"peak={used.peak})" in repr(used), repr(used)
 with prairie.memory() as outer:
     bytearray(8_000_000)
     with prairie.memory() as inner:

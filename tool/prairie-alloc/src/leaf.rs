@@ -9,11 +9,17 @@ use core::mem::{size_of, MaybeUninit};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused(pub i32);
 
+const ENOENT: i32 = 2;
+const EFAULT: i32 = 14;
 pub(crate) const EINVAL: i32 = 22;
 
 impl std::fmt::Display for Refused {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::io::Error::from_raw_os_error(self.0).fmt(to)
+        match self.0 {
+            ENOENT => to.write_str("there is no such thing in this process"),
+            EFAULT => to.write_str("it cannot be done, or not now"),
+            error => std::io::Error::from_raw_os_error(error).fmt(to),
+        }
     }
 }
 

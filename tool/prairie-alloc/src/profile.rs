@@ -19,12 +19,13 @@ pub fn is_active() -> bool {
     Leaf::<bool>::new(c"prof.active").get().unwrap_or(false)
 }
 
-/// Sets it.
+/// Sets it. `Refused(2)` (ENOENT): the process did not begin with `prof:true`.
 pub fn set_active(active: bool) -> Result<(), Refused> {
     Leaf::<bool>::new(c"prof.active").set(active)
 }
 
-/// Writes what is held now into a file.
+/// Writes what is held now into a file. `Refused(2)` (ENOENT): the process did not begin with `prof:true`; `Refused(14)`
+/// (EFAULT): the file cannot be written, or another dump of this thread goes on.
 pub fn dump(file: impl AsRef<Path>) -> Result<(), Refused> {
     // A path need not be text.
     let name = CString::new(file.as_ref().as_os_str().as_encoded_bytes());

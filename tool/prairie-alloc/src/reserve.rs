@@ -105,6 +105,14 @@ pub fn size() -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotFilled;
 
+impl std::fmt::Display for NotFilled {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.write_str("the reserve could not be filled yet")
+    }
+}
+
+impl std::error::Error for NotFilled {}
+
 /// Sets what the reserve is to hold, and fills it.
 pub fn set_size(bytes: usize) -> Result<(), NotFilled> {
     // SAFETY: any number may be asked for, at any time.

@@ -77,8 +77,18 @@ fn profiles_are_written() {
     std::fs::remove_file(&file).unwrap();
     assert!(text.starts_with("heap_v2/4096"), "{}", &text[..40]);
     drop(held);
-    assert!(profile::dump("/nowhere/at/all").is_err());
+    assert_eq!(profile::dump("/nowhere/at/all"), Err(profile::Refused(14)));
     assert_eq!(profile::dump("/tmp/a\0b"), Err(profile::Refused(22)));
+}
+
+/// Two error numbers mean something else here than elsewhere.
+#[test]
+fn what_is_refused_is_told_in_words() {
+    let told = |error: &dyn std::error::Error| error.to_string();
+    assert_eq!(told(&profile::Refused(2)), "there is no such thing in this process");
+    assert_eq!(told(&profile::Refused(14)), "it cannot be done, or not now");
+    assert!(told(&profile::Refused(22)).starts_with("Invalid argument"));
+    assert_eq!(told(&reserve::NotFilled), "the reserve could not be filled yet");
 }
 
 #[cfg(target_os = "linux")]

@@ -21,6 +21,9 @@ mod callgrind;
 mod cli;
 mod command_line;
 mod compare;
+#[cfg(test)]
+#[path = "../tests/support/compiled.rs"]
+mod compiled;
 mod doctor;
 mod elf;
 mod embedded;
@@ -64,8 +67,10 @@ mod trouble;
 mod units;
 mod witness;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, Verb};
@@ -103,11 +108,26 @@ fn parse() -> Result<Cli> {
             terminal::was_shown(asked.print())?;
             std::process::exit(0)
         }
-        Err(error) => {
+        Err(mut error) => {
+            if let Some(tip) = where_the_program_stands(&error) {
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+            }
             let _ = error.print();
             std::process::exit(i32::from(TOOL_FAILED))
         }
     }
+}
+
+/// For who starts a program as with other tools: `prairie run sort -u`.
+fn where_the_program_stands(error: &clap::Error) -> Option<String> {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let verb =
+        words.first()?.to_str().filter(|verb| ["run", "compare", "doctor"].contains(verb))?;
+    let ContextValue::String(word) = error.get(ContextKind::InvalidArg)? else { return None };
+    let is_program = error.kind() == ErrorKind::UnknownArgument && !word.starts_with('-');
+    let shown = terminal::shell_words(&[word]);
+    (is_program && words.iter().all(|word| word != "--"))
+        .then(|| format!("a program stands behind '--': prairie {verb} -- {shown}"))
 }
 
 fn dispatch(verb: &Verb, launcher: &mut Launcher) -> Result<i32> {

@@ -1,6 +1,8 @@
 //! `prairie options`: the table of options, as the page has it that is made from the library's own.
 // SPDX-License-Identifier: MIT
 
+use std::ops::RangeInclusive;
+
 use serde::Serialize;
 use serde_json::json;
 
@@ -48,9 +50,9 @@ impl Row {
             "a fraction" => value == "-1" || is_fraction(value),
             "true or false" => ["true", "false"].contains(&value),
             said => match limits(said) {
-                Some((least, most)) => {
+                Some(limits) => {
                     let is_word = self.key == "narenas" && value == "default";
-                    is_word || number(value).is_some_and(|found| (least..=most).contains(&found))
+                    is_word || number(value).is_some_and(|found| limits.contains(&found))
                 }
                 None => said.split(", ").any(|word| word == value),
             },
@@ -58,18 +60,25 @@ impl Row {
     }
 }
 
-/// `0 and more`, `1 to 256`.
-fn limits(said: &str) -> Option<(i128, i128)> {
+/// `0 and more`, `1 to 256`; `1 to 16, clipped` takes any number.
+fn limits(said: &str) -> Option<RangeInclusive<i128>> {
+    if said.ends_with(", clipped") {
+        return Some(i128::MIN..=i128::MAX);
+    }
     if let Some(least) = said.strip_suffix(" and more") {
-        return Some((least.parse().ok()?, u64::MAX.into()));
+        return Some(least.parse().ok()?..=u64::MAX.into());
     }
     let (least, most) = said.split_once(" to ")?;
-    Some((least.parse().ok()?, most.parse().ok()?))
+    Some(least.parse().ok()?..=most.parse().ok()?)
 }
 
-/// As C writes numbers: 10, 0x10, 010.
+/// As C writes numbers: 10, 0x10, 010, behind blanks and a sign.
 fn number(text: &str) -> Option<i128> {
-    let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
+    let text = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
     let (base, digits) = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
         Some(digits) => (16, digits),
         None if digits.len() > 1 && digits.starts_with('0') => (8, &digits[1..]),
@@ -134,6 +143,9 @@ fn rows(page: &str) -> Vec<Row> {
         };
         if let [key, value, default, what] = &cells[..] {
             let [key, value, default, what] = [key, value, default, what].map(|cell| plain(cell));
+            // Here the row above may be left out.
+            let above = rows.last().map(|row: &Row| row.what.clone());
+            let what = above.filter(|_| what == "As above.").unwrap_or(what);
             rows.push(Row { section: section.clone(), key, value, default, what, set: None });
         }
     }
@@ -239,11 +251,16 @@ mod tests {
         let rows = rows(PAGE);
         let row = |key: &str| rows.iter().find(|row| row.key == key).unwrap();
         assert!(rows.len() > 60, "{}", rows.len());
-        assert_eq!((&*row("narenas").default, &*row("narenas").value), ("0", "0 and more"));
+        assert_eq!(
+            (&*row("narenas").default, &*row("narenas").value),
+            ("0", "0 and more, clipped")
+        );
         assert_eq!(row("prof").section, "Profiling");
         assert_eq!(row("hpa").section, WITHOUT_EFFECT);
         assert!(row("reserve_min").what.starts_with("Bytes of real memory to keep in reserve;"));
         assert!(rows.iter().all(|row| !row.what.contains(['`', '['])));
+        assert!(rows.iter().all(|row| row.what != "As above."));
+        assert_eq!(row("tcache_nslots_large").what, row("tcache_nslots_small_min").what);
     }
 
     #[test]
@@ -252,8 +269,13 @@ mod tests {
         let takes =
             |key: &str, value: &str| rows.iter().find(|row| row.key == key).unwrap().takes(value);
         let cases: &[(&str, &[&str], &[&str])] = &[
-            ("narenas", &["0", "4", "0x10", "010", "default"], &["banana", "-1", "", "4k", "0x+4"]),
-            ("dirty_decay_ms", &["-1", "0", "5000"], &["-2", "1.5", "--1", "08"]),
+            ("narenas", &["0", "-1", "0x10", "default"], &["banana", "", "4k", "0x+4"]),
+            (
+                "narenas",
+                &[" +7", "\t-7", "18446744073709551615"],
+                &["7 ", "+", "+-7", "- 7", "2e9"],
+            ),
+            ("dirty_decay_ms", &["-1", "0", "5000", "010"], &["-2", "1.5", "--1", "08"]),
             ("guard_cells", &["1", "256"], &["0", "257", "default"]),
             ("prof", &["true", "false"], &["1", "yes", "True", ""]),
             ("thp", &["default", "always", "never"], &["madvise", ""]),

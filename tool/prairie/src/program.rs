@@ -154,6 +154,7 @@ fn has_capabilities(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compiled::{compiled, compiled_by};
 
     fn script(first_line: &str) -> Option<String> {
         let folder = tempfile::tempdir().unwrap();
@@ -218,24 +219,15 @@ mod tests {
     fn what_musl_cannot_load_is_refused_before_anything_runs() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
-        fs::write(path("lib.c"), "void missing(void); void have(void) { missing(); }").unwrap();
-        fs::write(path("main.c"), "int main(void) { return 0; }").unwrap();
-        let made = |compiler: &str, from: &str, to: &str, flags: &[&str]| {
-            let mut compiler = Command::new(compiler);
-            compiler.args(flags).arg("-o").arg(path(to)).arg(path(from)).stderr(Stdio::null());
-            compiler.status().is_ok_and(|ended| ended.success())
-        };
-        if !made("musl-gcc", "main.c", "main", &[])
-            || !made("cc", "lib.c", "lib.so", &["-shared", "-fPIC"])
-        {
-            eprintln!("skipped: no musl-gcc");
-            return;
-        }
-        let refused = require_preloadable(&path("main"), &path("lib.so")).unwrap_err().to_string();
+        let main = "int main(void) { return 0; }";
+        let Some(main) = compiled_by("musl-gcc", path("main"), main, &[]) else { return };
+        let library = |source| compiled(path("lib.so"), source, &["-shared", "-fPIC"]);
+        let needs = "void missing(void); void have(void) { missing(); }";
+        let Some(needs) = library(needs) else { return };
+        let refused = require_preloadable(&main, &needs).unwrap_err().to_string();
         assert!(refused.contains("is made for musl, whose loader says: Error reloc"), "{refused}");
-        fs::write(path("lib.c"), "void have(void) { }").unwrap();
-        assert!(made("cc", "lib.c", "lib.so", &["-shared", "-fPIC"]));
-        assert!(require_preloadable(&path("main"), &path("lib.so")).is_ok());
+        let needs_none = library("void have(void) { }").unwrap();
+        assert!(require_preloadable(&main, &needs_none).is_ok());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
-use support::{Suite, becomes, own_seconds, prairie, unshared};
+use support::{Suite, becomes, compiled, own_seconds, prairie, unshared};
 
 const TWO: &str = "[[workload]]\nname = 'first'\ngroup = 'easy'\nwhat = 'nothing'\ncommand = ['true']\n\
                    [[workload]]\nname = 'second'\ncommand = ['sh', '-c', 'echo $0', '{scale}']\n";
@@ -382,17 +382,12 @@ fn an_interrupt_ends_the_program_too_and_leaves_nothing() {
 #[test]
 fn an_interrupt_before_the_first_run_leaves_nothing() {
     let (made, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let path = |name: &str| made.path().join(name);
     let slow = "#include <unistd.h>\n__attribute__((constructor)) void begin(void) { sleep(1); }\n";
-    std::fs::write(path("slow.c"), slow).unwrap();
-    let mut compiler = Command::new("cc");
-    compiler.args(["-shared", "-fPIC", "-o"]).args([path("slow.so"), path("slow.c")]);
-    if !compiler.status().is_ok_and(|ended| ended.success()) {
-        return eprintln!("skipped: no C compiler");
-    }
+    let made = compiled(made.path().join("slow.so"), slow, &["-shared", "-fPIC"]);
+    let Some(library) = made else { return };
     let mut command = support::tool();
     command.args(["compare", "--allocators", "glibc", "--with"]);
-    command.arg(format!("slow={}", path("slow.so").display())).args(["--", "true"]);
+    command.arg(format!("slow={}", library.display())).args(["--", "true"]);
     command.env("TMPDIR", folder.path()).stdout(Stdio::null()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
     let is_copied = |entry: std::fs::DirEntry| entry.path().join("libraries/slow").is_dir();

@@ -12,34 +12,13 @@ use std::process::Command;
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 use serde_json::Value;
-use support::{built_library, copy_program, make_program, prairie};
+use support::{built_library, compiled, compiled_by, copy_program, make_program, prairie};
 
 /// None where prairie has not been built.
 fn doctor() -> Option<assert_cmd::Command> {
     let mut command = prairie();
     command.args(["doctor", "--library"]).arg(built_library()?);
     Some(command)
-}
-
-fn compiled(folder: &Path, source: &str, flags: &[&str]) -> Option<std::path::PathBuf> {
-    compiled_by("cc", folder, source, flags)
-}
-
-fn compiled_by(
-    compiler: &str,
-    folder: &Path,
-    source: &str,
-    flags: &[&str],
-) -> Option<std::path::PathBuf> {
-    let (file, program) = (folder.join("program.c"), folder.join("program"));
-    fs::write(&file, source).unwrap();
-    let mut compiler = Command::new(compiler);
-    compiler.arg("-o").args([&program, &file]).args(flags).stderr(std::process::Stdio::null());
-    if !compiler.status().is_ok_and(|ended| ended.success()) {
-        eprintln!("skipped: no C compiler that takes {flags:?}");
-        return None;
-    }
-    Some(program)
 }
 
 #[test]
@@ -96,7 +75,9 @@ fn settings_of_a_process_are_its_own() {
 fn a_static_program_would_not_and_gets_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let source = "int main(void) { return 0; }";
-    let Some(program) = compiled(folder.path(), source, &["-static"]) else { return };
+    let Some(program) = compiled(folder.path().join("program"), source, &["-static"]) else {
+        return;
+    };
     let Some(mut command) = doctor() else { return };
     command.arg("--").arg(&program).assert().code(1).stdout(
         contains("is a static program")
@@ -200,7 +181,7 @@ fn a_program_with_prairie_linked_in_is_served() {
     let flags = ["-Wl,--undefined=malloc", &archive, "-pthread"];
     for more in [&["-static"][..], &["-static", "-s"], &[]] {
         let flags: Vec<&str> = flags.iter().chain(more).copied().collect();
-        let Some(program) = compiled(folder.path(), WAITS, &flags) else { return };
+        let Some(program) = compiled(folder.path().join("program"), WAITS, &flags) else { return };
         require_served(&program, true);
     }
 }
@@ -219,7 +200,7 @@ fn a_program_on_prairies_libjemalloc_is_served() {
     }
     let made = tempfile::tempdir().unwrap();
     let flags = flags.each_ref().map(String::as_str);
-    let Some(program) = compiled(made.path(), WAITS, &flags) else { return };
+    let Some(program) = compiled(made.path().join("program"), WAITS, &flags) else { return };
     require_served(&program, false);
 }
 
@@ -242,10 +223,9 @@ fn a_process_whose_malloc_is_anothers_is_not_served() {
     let Some(library) = built_library() else { return };
     let [main, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let flags = ["-shared", "-fPIC", "-fno-builtin"];
-    let Some(made) = compiled(other.path(), OWN_MALLOC, &flags) else { return };
     let first = other.path().join("libjemalloc.so.2");
-    fs::rename(made, &first).unwrap();
-    let Some(program) = compiled(main.path(), WAITS, &[]) else { return };
+    let Some(first) = compiled(first, OWN_MALLOC, &flags) else { return };
+    let Some(program) = compiled(main.path().join("program"), WAITS, &[]) else { return };
     let preloaded = |list: &[&Path]| {
         let list: Vec<String> = list.iter().map(|path| path.display().to_string()).collect();
         verdict_of(Command::new(&program).env("LD_PRELOAD", list.join(":")))
@@ -262,7 +242,9 @@ fn a_process_whose_malloc_is_anothers_is_not_served() {
     }
 
     let source = format!("{OWN_MALLOC}{WAITS}");
-    let Some(program) = compiled(main.path(), &source, &["-rdynamic", "-fno-builtin"]) else {
+    let Some(program) =
+        compiled(main.path().join("program"), &source, &["-rdynamic", "-fno-builtin"])
+    else {
         return;
     };
     let preloaded = verdict_of(Command::new(program).env("LD_PRELOAD", library));
@@ -277,7 +259,7 @@ fn another_allocator_is_not_taken_for_prairie() {
     let folder = tempfile::tempdir().unwrap();
     let source = format!("{OWN_MALLOC}{OWN_REALLOC}");
     let flags = ["-shared", "-fPIC", "-fno-builtin"];
-    let Some(other) = compiled(folder.path(), &source, &flags) else { return };
+    let Some(other) = compiled(folder.path().join("program"), &source, &flags) else { return };
     let said = format!("{} answers malloc, but is not prairie", other.display());
     let asked = |verb: &str| {
         let mut command = prairie();
@@ -306,7 +288,9 @@ fn a_program_for_musl_would_be_served_and_is() {
     let folder = tempfile::tempdir().unwrap();
     let source = "#include <stdlib.h>\n#include <unistd.h>\n\
                   int main(void) { volatile char *all = malloc(100); all[0] = 1; return sleep(3); }";
-    let Some(program) = compiled_by("musl-gcc", folder.path(), source, &[]) else { return };
+    let Some(program) = compiled_by("musl-gcc", folder.path().join("program"), source, &[]) else {
+        return;
+    };
     let Some(mut command) = doctor() else { return };
     command.arg("--").arg(&program).assert().success().stdout(
         contains("ok    the loader takes the library into it").and(contains("prairie would serve")),
@@ -331,7 +315,7 @@ fn a_program_with_a_malloc_of_its_own_is_told() {
         (vec!["-rdynamic", "-fno-builtin"], "it exports a malloc of its own"),
         (vec!["-fvisibility=hidden", "-fno-builtin"], "it has a malloc of its own inside"),
     ] {
-        let Some(program) = compiled(folder.path(), source, &flags) else { return };
+        let Some(program) = compiled(folder.path().join("program"), source, &flags) else { return };
         let Some(mut command) = doctor() else { return };
         command.arg("--").arg(&program).assert().code(1).stdout(contains(said));
     }
@@ -341,7 +325,7 @@ fn a_program_with_a_malloc_of_its_own_is_told() {
 #[test]
 fn a_library_that_is_there_and_was_refused_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(program) = compiled(folder.path(), WAITS, &[]) else { return };
+    let Some(program) = compiled(folder.path().join("program"), WAITS, &[]) else { return };
     fs::write(folder.path().join("libprairie.so"), "no library").unwrap();
     for (place, said) in [(".", "and the loader refused it"), ("no", "is not there where it runs")]
     {

@@ -16,7 +16,7 @@ use std::time::Duration;
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 use serde_json::Value;
-use support::{built_library, is_refusal, prairie, wait_for_end_of_first_thread};
+use support::{built_library, compiled, is_refusal, prairie, wait_for_end_of_first_thread};
 use tempfile::TempDir;
 
 /// Blocks so large that each is a sample; of a program that is not there, so that nothing has a name.
@@ -204,19 +204,8 @@ int main(int count, char **words)
 
 /// None, with the reason, where there is no compiler or no library.
 fn program(folder: &Path) -> Option<PathBuf> {
-    let (source, program) = (folder.join("program.c"), folder.join("program"));
-    fs::write(&source, PROGRAM).unwrap();
-    let mut compiler = Command::new("cc");
-    compiler
-        .args(["-g", "-O1", "-fno-omit-frame-pointer", "-pthread", "-o"])
-        .args([&program, &source]);
-    match compiler.status() {
-        Ok(ended) if ended.success() => Some(program),
-        _ => {
-            eprintln!("skipped: no C compiler");
-            None
-        }
-    }
+    let flags = ["-g", "-O1", "-fno-omit-frame-pointer", "-pthread"];
+    compiled(folder.join("program"), PROGRAM, &flags)
 }
 
 #[test]
@@ -447,8 +436,7 @@ fn a_process_without_samples_is_told_how() {
 #[test]
 fn a_program_with_prairie_within_is_attached_to_while_it_has_symbols() {
     let folder = tempfile::tempdir().unwrap();
-    let (Some(built), Some(source)) = (built_library(), program(folder.path())) else { return };
-    let source = source.with_extension("c");
+    let Some(built) = built_library() else { return };
     let archive = built.with_file_name("libprairie.a");
     let own = folder.path().join("libown.a");
     let renamed = Command::new("objcopy")
@@ -459,11 +447,9 @@ fn a_program_with_prairie_within_is_attached_to_while_it_has_symbols() {
     if !renamed.is_ok_and(|status| status.success()) {
         return eprintln!("skipped: there is no objcopy, or no {}", archive.display());
     }
-    let within = folder.path().join("within");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-g", "-O0", "-o"]).arg(&within).arg(source);
-    compiler.args(["-Wl,-u,malloc", "-Wl,-u,prairie_mallctl"]).arg(own).arg("-pthread");
-    assert!(compiler.status().unwrap().success());
+    let own = own.to_str().unwrap();
+    let flags = ["-g", "-O0", "-Wl,-u,malloc", "-Wl,-u,prairie_mallctl", own, "-pthread"];
+    let Some(within) = compiled(folder.path().join("within"), PROGRAM, &flags) else { return };
     let said = |program: &Path| {
         let running = running(Path::new(""), program, "prof:true", "little");
         let output = attach(running.child.id()).output().unwrap();

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use predicates::str::contains;
 use serde_json::{Value, json};
-use support::{Suite, copy_program, make_program, script};
+use support::{Suite, compiled, copy_program, make_program, script};
 
 fn war(name: &str) -> PathBuf {
     script("bench/war").join(name)
@@ -60,10 +60,7 @@ fn the_counter_counts_and_passes_on() {
     cc.args(flags).arg(suite.path("libcalls.so")).arg(war("calls.c")).arg("-ldl");
     let Some(made) = output(&mut cc) else { return };
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    fs::write(suite.path("rare.c"), RARE).unwrap();
-    let mut cc = Command::new("cc");
-    cc.args(["-std=gnu17", "-O0", "-o"]).arg(suite.path("rare")).arg(suite.path("rare.c"));
-    assert!(output(&mut cc).unwrap().status.success());
+    compiled(suite.path("rare"), RARE, &["-std=gnu17", "-O0"]).unwrap();
 
     suite
         .compare()

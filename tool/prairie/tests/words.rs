@@ -52,6 +52,8 @@ fn help() {
 fn mistakes_on_the_command_line() {
     insta::assert_snapshot!("no-program", said(&["compare"]));
     insta::assert_snapshot!("unknown-option", said(&["run", "--fast", "--", "true"]));
+    insta::assert_snapshot!("program-alone", said(&["run", "--stats", "sort", "-u"]));
+    assert!(!said(&["run", "sort", "--", "-u"]).contains("tip:"));
     insta::assert_snapshot!("no-rounds", said(&["compare", "--rounds", "0", "--", "true"]));
     insta::assert_snapshot!("with", said(&["compare", "--with", "nothing", "--", "true"]));
     assert_eq!(

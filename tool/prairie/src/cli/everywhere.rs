@@ -40,7 +40,7 @@ pub struct Common {
     pub ascii: bool,
 }
 
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Default, Clone, Args)]
 pub struct Output {
     /// Put out JSON, with a number of its schema
     #[arg(long)]

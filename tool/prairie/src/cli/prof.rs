@@ -26,14 +26,15 @@ Exit code: 0; 125 when prairie itself fails.";
 /// Reads profiles of prairie and of jemalloc (heap_v2), and of pprof. One is shown; of two the
 /// difference; of more what grew. The names of functions come from the files of code themselves, or
 /// from /usr/lib/debug.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(
     before_long_help = EXAMPLES,
     override_usage = "prairie prof [OPTIONS] <FILE>...\n       prairie prof [OPTIONS] --pid <PID>",
     group(ArgGroup::new("view").args(["top", "tree", "growth", "flame", "collapsed", "pprof"]))
 )]
 pub struct Prof {
-    /// Profiles, the earlier ones first
+    /// Profiles, the earlier ones first; three and more that a shell's pattern has put into another
+    /// order go by the numbers in their names
     #[arg(
         value_name = "FILE",
         required_unless_present = "pid",

@@ -17,7 +17,8 @@ Examples:
 /// List the options of the library, with their defaults
 ///
 /// The table is the one of docs/options.md, which is made from the library's own. What MALLOC_CONF
-/// and PRAIRIE_CONF set here is shown with it.
+/// and PRAIRIE_CONF set here is shown with it. Where it says "clipped", a number beyond the limits
+/// counts as the nearest of them, and a negative one as the upper limit; elsewhere it is refused.
 #[derive(Debug, Args)]
 #[command(before_long_help = OPTIONS_EXAMPLES)]
 pub struct Options {

@@ -152,6 +152,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+    use crate::compiled::compiled;
 
     #[test]
     fn who_is_stopped_with_its_threads_is_refused() {
@@ -179,15 +180,10 @@ mod tests {
     #[test]
     fn a_place_that_no_file_has_is_not_believed() {
         let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
         let text = "void prairie_version(void) { } void prairie_mallctl(void) { }";
-        fs::write(path("lib.c"), text).unwrap();
-        let mut compiler = Command::new("cc");
-        compiler.args(["-shared", "-fPIC", "-o"]).args([path("lib.so"), path("lib.c")]);
-        if !compiler.status().is_ok_and(|ended| ended.success()) {
-            return eprintln!("skipped: no C compiler");
-        }
-        let mut bytes = fs::read(path("lib.so")).unwrap();
+        let made = compiled(folder.path().join("lib.so"), text, &["-shared", "-fPIC"]);
+        let Some(library) = made else { return };
+        let mut bytes = fs::read(library).unwrap();
         let mapped = |offset| Mapped {
             start: 1 << 20,
             limit: (1 << 20) + bytes.len() as u64,

@@ -428,21 +428,16 @@ mod tests {
     use std::process::{Child, Command, Stdio};
     use std::time::Duration;
 
+    use crate::compiled::compiled;
     use crate::proc::Status;
 
     /// For who has called vfork the kernel has no stop before its child is another program.
     #[test]
     fn who_does_not_stop_is_let_go() {
         let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
         let waits = "#include <unistd.h>\nint main(void) { if (vfork() == 0) for (;;) pause(); }\n";
-        fs::write(path("waits.c"), waits).unwrap();
-        let mut compiler = Command::new("cc");
-        compiler.arg("-o").args([path("waits"), path("waits.c")]);
-        if !compiler.status().is_ok_and(|ended| ended.success()) {
-            return eprintln!("skipped: no C compiler");
-        }
-        let mut parent = Command::new(path("waits")).process_group(0).spawn().unwrap();
+        let Some(waits) = compiled(folder.path().join("waits"), waits, &[]) else { return };
+        let mut parent = Command::new(waits).process_group(0).spawn().unwrap();
         let pid = parent.id() as Pid;
         let wait_for = |is_so: &dyn Fn() -> bool| {
             assert!((0..1000).any(|_| {
@@ -497,15 +492,8 @@ int main(void) {
     /// A process of that program, and the two places.
     fn called() -> Option<(Child, u64, u64)> {
         let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
-        fs::write(path("called.c"), CALLED).unwrap();
-        let mut compiler = Command::new("cc");
-        compiler.args(["-pthread", "-o"]).args([path("called"), path("called.c")]);
-        if !compiler.status().is_ok_and(|ended| ended.success()) {
-            eprintln!("skipped: no C compiler");
-            return None;
-        }
-        let mut child = Command::new(path("called")).stdout(Stdio::piped()).spawn().unwrap();
+        let program = compiled(folder.path().join("called"), CALLED, &["-pthread"])?;
+        let mut child = Command::new(program).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let (stops, returns) = line.trim().split_once(' ').unwrap();

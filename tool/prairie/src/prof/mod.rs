@@ -10,6 +10,7 @@ mod handover;
 mod inject;
 mod jeprof;
 mod json;
+mod order;
 mod pprof;
 mod profile;
 mod proto;
@@ -42,6 +43,7 @@ pub fn run(options: &Prof) -> Result<i32> {
         serve::run(options, address)?;
         return Ok(0);
     }
+    let options = &Prof { files: order::by_numbers(&options.files), ..options.clone() };
     let profiles = take(options)?;
     if options.growth && (profiles.len() < 2 || options.sum) {
         return Err(Trouble::new("--growth: it takes two profiles or more to see what grew"));

@@ -192,6 +192,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
 
     use super::*;
+    use crate::compiled::compiled;
     use crate::prof::profile::Location;
 
     /// This test's own file, mapped at 1 MiB, and a place in this very function.
@@ -262,13 +263,8 @@ mod tests {
     fn a_damaged_file_does_no_harm() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
-        fs::write(path("program.c"), PROGRAM).unwrap();
-        let mut compiler = Command::new("cc");
-        compiler.args(["-g", "-O2", "-o"]).args([path("program"), path("program.c")]);
-        if !compiler.status().is_ok_and(|ended| ended.success()) {
-            return eprintln!("skipped: no C compiler");
-        }
-        let good = fs::read(path("program")).unwrap();
+        let Some(program) = compiled(path("program"), PROGRAM, &["-g", "-O2"]) else { return };
+        let good = fs::read(program).unwrap();
         let mapping = Mapping {
             limit: 1 << 40,
             path: path("damaged").display().to_string(),

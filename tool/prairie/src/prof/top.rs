@@ -46,6 +46,9 @@ pub fn entries(stacks: &Stacks, sort: Sort) -> Vec<Entry> {
 
 pub fn text(stacks: &Stacks, sort: Sort, rows: usize, letters: usize) -> String {
     let entries = entries(stacks, sort);
+    if entries.is_empty() {
+        return "no function holds more or less than before\n".to_owned();
+    }
     let mut text = format!("{:>10} {:>8}  {:>10} {:>8}  function\n", "flat", "", "cum", "");
     for entry in entries.iter().take(rows) {
         text += &format!(
@@ -81,6 +84,14 @@ mod tests {
         let expected = [("parse", 50.0, 50.0), ("read", 30.0, 30.0), ("main", 0.0, 80.0)];
         assert_eq!(found(Sort::Flat), expected.map(|(n, f, c)| (n.to_owned(), f, c)));
         assert_eq!(found(Sort::Cum)[0], ("main".to_owned(), 0.0, 80.0));
+    }
+
+    #[test]
+    fn a_difference_of_nothing_is_told() {
+        let profile = || fixture::profile(&[("main;read", 30.0)]);
+        let stacks = Stacks::of(&[profile(), profile()], &[3, 3], By::Function);
+        let text = text(&stacks, Sort::Flat, 30, 100);
+        assert_eq!(text, "no function holds more or less than before\n");
     }
 
     #[test]

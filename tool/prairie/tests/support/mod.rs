@@ -1,6 +1,6 @@
 //! What the tests of the command line share: how to start it, and suites made on the spot.
 // SPDX-License-Identifier: MIT
-#![allow(dead_code)] // Each test program uses a part of it.
+#![allow(dead_code, unused_imports)] // Each test program uses a part of it.
 
 use std::fs;
 use std::io::Write;
@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
+
+mod compiled;
+pub use compiled::{compiled, compiled_by};
 
 /// What the command keeps for its user goes into the folder of what was built.
 const CACHE: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/cache");

@@ -3,12 +3,11 @@
 #![allow(dead_code)] // Each test program uses a part of it.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::support::{built_library, is_refusal, prairie};
+use crate::support::{built_library, compiled, is_refusal, prairie};
 
 /// Threads with blocks of all sizes; then it answers each line of its input with what the library
 /// itself says, until a line says to end. On another one its first thread ends, and a new one answers.
@@ -94,8 +93,9 @@ impl Watched {
     pub fn start(options: &str) -> Option<Watched> {
         let library = built_library()?;
         let folder = tempfile::tempdir().unwrap();
-        let program = folder.path().join("watched");
-        compile(&library, folder.path(), &program)?;
+        let there = format!("-Wl,-rpath,{}", library.parent().unwrap().display());
+        let flags = ["-O1", "-fno-builtin", "-pthread", library.to_str().unwrap(), &there];
+        let program = compiled(folder.path().join("watched"), PROGRAM, &flags)?;
         let mut child = Command::new(&program)
             .env("PRAIRIE_CONF", options)
             .stdin(Stdio::piped())
@@ -136,24 +136,6 @@ impl Drop for Watched {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-fn compile(library: &Path, folder: &Path, program: &Path) -> Option<()> {
-    let source = folder.join("watched.c");
-    std::fs::write(&source, PROGRAM).unwrap();
-    let mut compiler = Command::new("cc");
-    compiler.args(["-O1", "-fno-builtin", "-pthread", "-o"]).arg(program).arg(&source).arg(library);
-    compiler.arg(format!("-Wl,-rpath,{}", library.parent().unwrap().display()));
-    match compiler.status() {
-        Ok(status) => {
-            assert!(status.success(), "{compiler:?}");
-            Some(())
-        }
-        Err(error) => {
-            eprintln!("skipped: cc: {error}");
-            None
-        }
     }
 }
 
