@@ -119,7 +119,7 @@
 #define commit prairie_own_commit
 #define commit_add_heap prairie_own_commit_add_heap
 #define commit_taken_bytes prairie_own_commit_taken_bytes
-#define conf_read prairie_own_conf_read
+#define conf_start prairie_own_conf_start
 #define conf_text prairie_own_conf_text
 #define control_arena_count prairie_own_control_arena_count
 #define control_arena_decay prairie_own_control_arena_decay
@@ -738,11 +738,11 @@
 #define serve_thread_flush prairie_own_serve_thread_flush
 #define serve_thread_name prairie_own_serve_thread_name
 #define serve_thread_sampling prairie_own_serve_thread_sampling
-#define shortage_apply_options prairie_own_shortage_apply_options
 #define shortage_gather prairie_own_shortage_gather
 #define shortage_is_seen prairie_own_shortage_is_seen
 #define shortage_look prairie_own_shortage_look
 #define shortage_make_room prairie_own_shortage_make_room
+#define shortage_obey_options prairie_own_shortage_obey_options
 #define shortage_reserve prairie_own_shortage_reserve
 #define shortage_reserve_default prairie_own_shortage_reserve_default
 #define shortage_serve prairie_own_shortage_serve
