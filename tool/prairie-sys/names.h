@@ -749,9 +749,9 @@
 #define shortage_set_look prairie_own_shortage_set_look
 #define shortage_start prairie_own_shortage_start
 #define sized_free_goes_to prairie_own_sized_free_goes_to
-#define sized_free_is_watched prairie_own_sized_free_is_watched
-#define sized_free_watch prairie_own_sized_free_watch
-#define sized_free_watch_none prairie_own_sized_free_watch_none
+#define sized_free_look prairie_own_sized_free_look
+#define sized_free_looks prairie_own_sized_free_looks
+#define sized_frees_aim prairie_own_sized_frees_aim
 #define sized_frees_go_nowhere prairie_own_sized_frees_go_nowhere
 #define sized_frees_left prairie_own_sized_frees_left
 #define slab_check prairie_own_slab_check
