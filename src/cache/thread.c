@@ -46,7 +46,7 @@ static struct arena *bound_arena(const struct cache *cache)
  * again, and who leaves the arena does so after them, for it lives until then. */
 static void settle_from(const struct cache *cache, struct arena *arena)
 {
-    if (arena != NULL && !cache_is_away(cache)) arena_settle_manual(arena);
+    if (!cache_is_away(cache)) arena_settle(arena);
 }
 
 static void settle_bound(const struct cache *cache) { settle_from(cache, bound_arena(cache)); }

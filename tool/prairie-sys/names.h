@@ -53,7 +53,6 @@
 #define arena_reset_slabs prairie_own_arena_reset_slabs
 #define arena_set_hooks prairie_own_arena_set_hooks
 #define arena_settle prairie_own_arena_settle
-#define arena_settle_manual prairie_own_arena_settle_manual
 #define arenas prairie_own_arenas
 #define arenas_check prairie_own_arenas_check
 #define arenas_clear prairie_own_arenas_clear
