@@ -204,7 +204,7 @@ static COLD void settle(struct arena *arena)
 
 void arena_settle(struct arena *arena)
 {
-    if (unlikely(RELAXED_LOAD(arena->has_spare_extents))) settle(arena);
+    if (arena != NULL && unlikely(RELAXED_LOAD(arena->has_spare_extents))) settle(arena);
 }
 
 void arenas_settle(void)

@@ -30,7 +30,8 @@ bool arena_grow(struct arena *arena, size_t pages, size_t align_pages);
 void arenas_forget_calls(void);
 /* Lets the hooks purge all free pages, when there are any. */
 void arena_purge(struct arena *arena);
-/* Gives extents that are wholly free back to the hooks; of one, and of all arenas. */
+/* Gives extents that are wholly free back to the hooks; of one, which may be NULL, and of all
+ * arenas. */
 void arena_settle(struct arena *arena);
 void arenas_settle(void);
 /* At the end of an arena, when nothing is in its extents and nobody else calls its hooks: all of

@@ -196,12 +196,11 @@ struct arena *arena_choose_unhooked(void)
 
 void arenas_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk)
 {
-    unsigned end = arenas_end();
-
-    check(lock_is_mine(&making_lock));
-    for (unsigned i = 0; i < end; i++) {
-        struct arena *arena = arenas[walk == WALK_GIVES ? end - 1 - i : i];
-
-        if (arena != NULL) visit(&arena->lock);
+    check(walk == WALK_TAKES || lock_is_mine(&making_lock));
+    if (walk == WALK_TAKES) {
+        EACH_ARENA (arena) visit(&arena->lock);
+    } else {
+        for (unsigned i = arenas_end(); i-- > 0;)
+            if (arenas[i] != NULL) visit(&arenas[i]->lock);
     }
 }

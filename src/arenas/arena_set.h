@@ -76,8 +76,9 @@ struct arena *arena_for_move(const struct arena *last);
  * have some. */
 struct arena *arena_choose_unhooked(void);
 
-/* For fork and for walks: the lock of the set of arenas; and under it every arena's, in the order
- * of their numbers, or the reverse one. */
+/* For fork and for walks: the lock of the set of arenas; and every arena's, in the order of their
+ * numbers, or the reverse one. Who takes them holds making_lock until they are given, so that both
+ * see the same arenas; who looks at them need not. */
 extern PRIVATE struct lock making_lock;
 void arenas_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk);
 /* Under those locks. */

@@ -95,11 +95,6 @@ bool manual_resize(uint32_t page, size_t pages)
     return done;
 }
 
-void arena_settle_manual(struct arena *arena)
-{
-    if (arena_if_manual(arena) != NULL) arena_settle(arena);
-}
-
 /* ---- reset and end ---- */
 
 /* Its blocks lie in no depot (D2), and in no cache that a thread abandoned. */

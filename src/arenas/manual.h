@@ -81,10 +81,6 @@ void manual_return(uint32_t page);
 /* Moves the end of a large block. False: no room; nothing happened. */
 bool manual_resize(uint32_t page, size_t pages);
 
-/* arena_settle, after a cache that may be bound to it gave back what it held. NULL, and any but a
- * manual one: nothing is done. */
-void arena_settle_manual(struct arena *arena);
-
 /* What arenas that were destroyed had counted. Under making_lock. */
 struct past_arenas {
     uint64_t count; /* atomic: of destroyed arenas; 0: there are none, and all else is 0 */

@@ -77,7 +77,7 @@ void *explicit_cache_take(struct cache *cache, struct arena *arena, unsigned cla
 
         cache_bind(cache, arena);
         cache->times_destroyed = RELAXED_LOAD(arena->times_destroyed);
-        arena_settle_manual(before);
+        arena_settle(before);
     }
     block = cache_take(cache, class_index);
     /* A hook that ran meanwhile may have named this cache for another arena. */
@@ -110,7 +110,7 @@ bool explicit_cache_put(struct cache *cache, unsigned class_index, void *block)
     was_busy = cache_begin_call(cache);
     cache_put(cache, class_index, block);
     cache_end_call(cache, was_busy);
-    if (unlikely(cache->overflows != overflows)) arena_settle_manual(cache->arena);
+    if (unlikely(cache->overflows != overflows)) arena_settle(cache->arena);
     return true;
 }
 
@@ -118,7 +118,7 @@ void explicit_cache_flush(struct cache *cache)
 {
     cache_drain_all(cache);
     leave_destroyed(cache);
-    arena_settle_manual(cache->arena);
+    arena_settle(cache->arena);
 }
 
 void explicit_caches_empty(void)

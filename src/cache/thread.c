@@ -46,7 +46,7 @@ static struct arena *bound_arena(const struct cache *cache)
  * again, and who leaves the arena does so after them, for it lives until then. */
 static void settle_from(const struct cache *cache, struct arena *arena)
 {
-    if (arena != NULL && !cache_is_away(cache)) arena_settle_manual(arena);
+    if (!cache_is_away(cache)) arena_settle(arena);
 }
 
 static void settle_bound(const struct cache *cache) { settle_from(cache, bound_arena(cache)); }
@@ -234,7 +234,7 @@ struct counting_front *thread_count_calls(void)
 }
 
 /* Frees of slabs' blocks go to magazines of their own from now on. Open slabs are told in the class
- * map. */
+ * map, sized frees by sampling_start. */
 static void separate_frees(void)
 {
     class_map_offset = OFFSET_FOR_FREES;
@@ -245,8 +245,6 @@ static void separate_frees(void)
             if (page_record(page)->class_at != 0 && !slab_record(page_record(page)->slab)->hidden)
                 class_map_set(page_address(page), page_bytes(), page_record(page)->class_at);
     }
-    for (unsigned class_index = 1; class_index <= CLASS_OF_1024; class_index++)
-        sized_free_goes_to(class_index, offset_of_class(class_index) + OFFSET_FOR_FREES);
 }
 
 /* The only cache there is makes way for another one, which fills from the same arena. */

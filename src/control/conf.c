@@ -10,7 +10,9 @@
 #include "../base/options.h"
 #include "../heap/hardened.h"
 #include "../heap/heap.h"
+#include "../heap/shortage.h"
 #include "../profile/profile.h"
+#include "../space/sealed.h"
 #include "../view/snapshot.h"
 #include "stats_print.h"
 
@@ -84,7 +86,7 @@ static void start_hardened(void)
                           "there is no memory\n");
 }
 
-void conf_read(void)
+static void read_sources(void)
 {
     bool any = false;
 
@@ -107,4 +109,14 @@ void conf_read(void)
         os_keep_error_output();
         os_at_exit(print_at_exit);
     }
+}
+
+void conf_start(void)
+{
+    bool started;
+
+    read_sources();
+    started = heap_attach() != NULL; /* registers for fork before main does */
+    shortage_obey_options();
+    if (hardening.is_on && started) sealed_begin();
 }

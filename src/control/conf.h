@@ -26,7 +26,8 @@ enum conf_source { CONF_SOURCES(CONF_ENUMERATOR) CONF_SOURCE_COUNT };
 
 /* NULL: there is none. Constant once main runs. */
 const char *conf_text(enum conf_source source);
-/* Reads all of them, the last one counts most, and does what they ask for. Before main. */
-void conf_read(void);
+/* Before main: reads all of them, the last one counts most, does what they ask for, and takes our
+ * place among the program's fork handlers. */
+void conf_start(void);
 
 #endif

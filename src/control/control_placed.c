@@ -159,7 +159,7 @@ int serve_thread_flush(void)
     const struct cache *cache = thread_front()->cache;
 
     thread_flush();
-    if (cache != NULL) arena_settle_manual(cache->arena);
+    if (cache != NULL) arena_settle(cache->arena);
     (void)decay_after_return();
     return 0;
 }

@@ -9,8 +9,6 @@
 #include "zone.h"
 
 #include "../control/conf.h"
-#include "../heap/heap.h"
-#include "../heap/shortage.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -71,8 +69,6 @@ SECOND_NAME(mallctlbymib, control_by_path);
 /* The system has started its own zones by now, and a few blocks are taken. */
 __attribute__((constructor)) static void prepare_process(void)
 {
-    conf_read();
-    (void)heap_attach();
+    conf_start();
     zone_install();
-    shortage_apply_options();
 }

@@ -87,12 +87,6 @@ static void queue_up(unsigned number)
     count_held(-1);
 }
 
-/* Of sized frees of the cell's class, when it is watched. */
-static void stop_watching(const struct guarded_cell *cell)
-{
-    if (cell->watch == pool.watch) sized_free_watch(cell->class_index, -1);
-}
-
 /* ---- giving ---- */
 
 /* Without the lock; nothing else is done with the cell meanwhile. A page that cannot be closed
@@ -116,7 +110,7 @@ static void begin_going(unsigned number)
     guarded_numbers.held[cell->class_index]--;
     RELAXED_STORE(guarded_pool.block[number], NULL);
     (void)stray_fetch(number);
-    stop_watching(cell);
+    if (cell->watch == pool.watch) sized_free_look(cell->class_index, -1);
 }
 
 /* The cells whose blocks were drained out of magazines. Another thread may fetch one between the
@@ -258,7 +252,7 @@ static void *hold_cell(unsigned number, const struct guarded_request *request)
     RELAXED_STORE(guarded_pool.block[number], cell->block);
     guarded_numbers.held[cell->class_index]++;
     guarded_numbers.taken[cell->class_index]++;
-    sized_free_watch(cell->class_index, 1);
+    sized_free_look(cell->class_index, 1);
     RELAXED_STORE(sized_frees_left, WATCHED_FREES);
     return cell->block;
 }
@@ -304,8 +298,10 @@ void *guarded_take(size_t size, size_t align, unsigned class_index,
 void guarded_end_watch(void)
 {
     lock_take(&guarded_lock);
+    for (unsigned i = 0; i < pool.made; i++)
+        if (pool.cell[i]->state == GUARDED_HELD && pool.cell[i]->watch == pool.watch)
+            sized_free_look(pool.cell[i]->class_index, -1);
     pool.watch++;
-    sized_free_watch_none();
     lock_give(&guarded_lock);
 }
 
@@ -501,7 +497,7 @@ void guarded_check(void)
         require((cell->state == GUARDED_HELD ? cell->block : NULL)
                 == guarded_pool.block[i]); /* U3 */
         if (cell->state == GUARDED_HELD && cell->watch == pool.watch)
-            require(sized_free_is_watched(cell->class_index)); /* U4 */
+            require(sized_free_looks(cell->class_index)); /* U4 */
     }
     for (unsigned class_index = 0; class_index < CLASS_COUNT; class_index++)
         require(numbers.held[class_index] == 0);         /* U5 */

@@ -131,13 +131,6 @@ PUBLIC void prairie_free(void *block)
     if (unlikely(!stored)) free_missed(front, block); /* full, or NULL, large, foreign */
 }
 
-/* Not of the class that the size tells, as far as the class map knows. */
-static NOINLINE void free_sized_other(void *block, size_t size)
-{
-    if (block != NULL) misuse_check_told_class(block, size);
-    prairie_free(block);
-}
-
 /* A large block of the usual kind, and the size ends in its last page: the usual case, known
  * without asking what such a size has to spare. */
 INLINE bool is_plain_of_size(const void *block, size_t size)
@@ -147,10 +140,11 @@ INLINE bool is_plain_of_size(const void *block, size_t size)
     return is_plain_large(block, page) && large_plain_bytes(page) - size < page_bytes();
 }
 
-/* Jumped to, so that the usual way has no frame. */
+/* Not of the class that the size tells, as far as the class map knows. Jumped to, so that the usual
+ * way has no frame. */
 static NOINLINE void free_sized_unusual(void *block, size_t size)
 {
-    misuse_check_told_beyond(block, size);
+    misuse_check_told_size(block, size, 1);
     prairie_free(block);
 }
 
@@ -180,14 +174,14 @@ void free_sized_overflow(struct front *front, void *block, size_t size)
     uint32_t left;
 
     if (unlikely(offset % OFFSET_FOR_FREES != offset_of_size[size]))
-        return free_sized_other(block, size);
+        return free_sized_unusual(block, size);
     left = RELAXED_LOAD(sized_frees_left);
     if (unlikely(left != 0)) {
         RELAXED_STORE(sized_frees_left, left - 1);
         if (unlikely(left == 1)) return free_sized_unwatched(block, size);
     }
     if (likely(front_put(front, offset, block))) return;
-    if (unlikely(offset == 0)) free_sized_other(block, size); /* only size 0 has none */
+    if (unlikely(offset == 0)) free_sized_unusual(block, size); /* only size 0 has none */
     else free_missed(front, block);
 }
 

@@ -40,7 +40,7 @@ void hardened_count_in_place(size_t old_size, size_t size);
 /* In a hardened process: aborts if a block is freed with another size than it has. */
 INLINE void hardened_expect_told(const void *block, size_t size, size_t align)
 {
-    if (unlikely(hardening.is_on)) misuse_check_told_hardened(block, size, align);
+    if (unlikely(hardening.is_on)) misuse_check_told_size(block, size, align);
 }
 /* A block that comes out of, or back through, another door than malloc and free. Nothing else is
  * done, and nothing at all to a block that is not hardened. */

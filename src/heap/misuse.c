@@ -152,18 +152,19 @@ static COLD bool has_room_for_mark(size_t usable, size_t size, size_t align)
     return size <= usable && usable - size < 2 * page_bytes();
 }
 
-/* Of a block without a mark. What has no bytes is for the free itself to judge. */
-static COLD bool may_be_told(enum pointer_kind kind, const void *pointer, uint32_t page,
-                             size_t size, size_t align)
+/* Of a block without a mark. What has no bytes is for the free itself to judge, and what was asked
+ * for with size 0 may have those of the smallest block. */
+static bool may_be_told(enum pointer_kind kind, const void *pointer, uint32_t page, size_t size,
+                        size_t align)
 {
     size_t bytes = pointer_bytes(kind, pointer, page);
 
     return bytes == 0 || may_be_of_size(page, bytes, size, bytes_serving(size, align))
-        || has_room_for_mark(bytes, size, align);
+        || (hardening.is_on && has_room_for_mark(bytes, size, align));
 }
 
-/* Most blocks have a mark that says their size. */
-void misuse_check_told_hardened(const void *pointer, size_t size, size_t align)
+/* In a hardened process most blocks have a mark that says their size. */
+void misuse_check_told_size(const void *pointer, size_t size, size_t align)
 {
     uint32_t page;
     enum pointer_kind kind;
@@ -178,36 +179,6 @@ void misuse_check_told_hardened(const void *pointer, size_t size, size_t align)
         is_right = may_be_told(kind, pointer, page, size, align);
     }
     if (!is_right) misuse_wrong_size(pointer);
-}
-
-void misuse_check_told_beyond(const void *pointer, size_t size)
-{
-    uint32_t page;
-    enum pointer_kind kind;
-    size_t bytes;
-
-    if (pointer == NULL) return;
-    if (unlikely(hardening.is_on)) return misuse_check_told_hardened(pointer, size, 1);
-    kind = pointer_kind(pointer, &page);
-    bytes = pointer_bytes(kind, pointer, page);
-    if (bytes != 0 && !may_be_of_size(page, bytes, size, bytes_serving(size, 1)))
-        misuse_wrong_size(pointer);
-}
-
-/* What has no bytes is for the free itself to judge, and what was asked for with size 0 may have
- * those of the smallest block. */
-void misuse_check_told_class(const void *pointer, size_t size)
-{
-    unsigned class_index = class_of_size(size);
-    uint32_t page;
-    enum pointer_kind kind;
-    size_t bytes;
-
-    if (unlikely(hardening.is_on)) return misuse_check_told_hardened(pointer, size, 1);
-    kind = pointer_kind(pointer, &page);
-    bytes = pointer_bytes(kind, pointer, page);
-    if (bytes != 0 && bytes != class_bytes[class_index + (class_index == 0)])
-        misuse_wrong_size(pointer);
 }
 
 /* A block that grows bit by bit is moved often: half of the looks at what is freed. */
@@ -315,7 +286,7 @@ void misuse_check_told(const void *pointer, size_t size, size_t align)
 
     if (pointer == NULL || !is_power_of_two(align)) return;
     misuse_check(CALL_FREE, pointer);
-    if (unlikely(hardening.is_on)) return misuse_check_told_hardened(pointer, size, align);
+    if (unlikely(hardening.is_on)) return misuse_check_told_size(pointer, size, align);
     if (guarded_pool_has(pointer) && guarded_pool_class(pointer) == 0)
         return; /* the free itself says so */
     usable = prairie_usable_size(pointer);

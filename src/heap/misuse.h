@@ -63,15 +63,9 @@ void misuse_note_free(const void *pointer);
 /* The same with the size that it is freed with, and the alignment. */
 void misuse_check_told(const void *pointer, size_t size, size_t align);
 
-/* In all flavours, where there is time for it: aborts for a block of another class than the size
- * tells that it is freed with. */
-void misuse_check_told_class(const void *pointer, size_t size);
-/* The same of a size beyond the table, for what has no class in the class map. NULL may have any
- * size. */
-void misuse_check_told_beyond(const void *pointer, size_t size);
-/* The same of any block of a hardened process, which is aligned like that; see
- * hardened_expect_told. */
-void misuse_check_told_hardened(const void *pointer, size_t size, size_t align);
+/* In all flavours, where there is time for it: aborts for a block that was not asked for with the
+ * size that it is freed with, and the alignment. NULL may have any size. */
+void misuse_check_told_size(const void *pointer, size_t size, size_t align);
 /* Aborts, unless the block is guarded and the program is to go on. */
 COLD void misuse_wrong_size(const void *pointer);
 /* At the end of the process: looks through what the calling thread holds, so that a program that

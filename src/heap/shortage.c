@@ -273,7 +273,7 @@ static COLD NOINLINE void say_reserve_is_short(void)
     report_flush(&line);
 }
 
-void shortage_apply_options(void)
+void shortage_obey_options(void)
 {
     if (option_is_set(OPTION_LIMIT_GROUP) != RELAXED_LOAD(limits.follows_group))
         limits_follow_group(option_is_set(OPTION_LIMIT_GROUP));

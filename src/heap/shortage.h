@@ -20,7 +20,7 @@ COLD bool shortage_is_seen(void);
 /* Called once, at the start of the process. */
 void shortage_start(void);
 /* What the options ask for, once they are read and the heap has started. */
-void shortage_apply_options(void);
+void shortage_obey_options(void);
 /* Arranges that shortage_look is called when it is worth it, after something about that has
  * changed. */
 void shortage_set_look(void);

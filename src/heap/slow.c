@@ -288,7 +288,7 @@ void free_home(unsigned class_index, void *block)
     struct arena *home = manual_arena_of_page(page_record(page_at(block)));
 
     arenas_drain(class_index, &block, 1);
-    if (home != NULL) arena_settle(home);
+    arena_settle(home);
     if (unlikely(decay_after_return())) thread_flush();
 }
 

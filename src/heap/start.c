@@ -79,21 +79,12 @@ static void note_if_held(struct lock *lock)
     if (RELAXED_LOAD(lock->state) != LOCK_FREE) RELAXED_STORE(seen_held, true);
 }
 
-/* arenas_each_lock needs making_lock, so that taking and giving see the same arenas. This look
- * takes no lock. */
-static void note_if_arenas_are_held(void)
-{
-    EACH_ARENA (arena) note_if_held(&arena->lock);
-}
-
-/* One of this rank, or of one after it. */
+/* One of this rank, or of one after it. This look takes no lock. */
 static bool is_locked_from(enum lock_rank first)
 {
     RELAXED_STORE(seen_held, false);
-    for (unsigned rank = first; rank < LOCK_RANK_COUNT; rank++) {
-        if (rank == LOCK_ARENA) note_if_arenas_are_held();
-        else visit_rank((enum lock_rank)rank, note_if_held, WALK_TAKES);
-    }
+    for (unsigned rank = first; rank < LOCK_RANK_COUNT; rank++)
+        visit_rank((enum lock_rank)rank, note_if_held, WALK_TAKES);
     return RELAXED_LOAD(seen_held);
 }
 

@@ -23,13 +23,12 @@ struct sample {
 
 struct lock samples_lock = { .state = LOCK_FREE, .rank = LOCK_SAMPLES };
 static struct {
-    uint64_t era;                        /* under lock: counts resets */
-    struct sample_totals totals;         /* under lock */
-    uint64_t live_of_class[CLASS_COUNT]; /* under lock; G2 */
-    uint32_t watched[CLASS_COUNT];       /* under lock; G2: guarded blocks */
-    struct site *bucket[BUCKETS];        /* under lock */
-    unsigned name_count;                 /* under lock */
-    char name[NAMES_MAX][NAME_BYTES];    /* those below name_count are constant */
+    uint64_t era;                         /* under lock: counts resets */
+    struct sample_totals totals;          /* under lock */
+    uint64_t looks_of_class[CLASS_COUNT]; /* under lock; G2 */
+    struct site *bucket[BUCKETS];         /* under lock */
+    unsigned name_count;                  /* under lock */
+    char name[NAMES_MAX][NAME_BYTES];     /* those below name_count are constant */
 } samples SPARSE;
 
 /* So that a dump out of a signal handler knows when it waits for itself. */
@@ -96,42 +95,34 @@ static struct site *site_of(struct origin origin, size_t bytes)
 /* Before the block is the program's: whoever gets it to free sees the table as it is then. G2 */
 static void aim_sized_frees(unsigned class_index)
 {
-    bool look = samples.live_of_class[class_index] != 0 || samples.watched[class_index] != 0;
+    bool look = samples.looks_of_class[class_index] != 0;
     unsigned offset = offset_of_class(class_index) + class_map_offset;
 
     sized_free_goes_to(class_index, look ? 0 : (uint8_t)offset);
 }
 
-static void count_of_class(size_t bytes, int step)
+static void count_looks(unsigned class_index, int step)
 {
-    unsigned class_index;
-
-    if (bytes > TABLE_BYTES_MAX) return;
-    class_index = class_of_size(bytes);
-    samples.live_of_class[class_index] += (uint64_t)(int64_t)step;
-    if (samples.live_of_class[class_index] <= 1) aim_sized_frees(class_index);
+    samples.looks_of_class[class_index] += (uint64_t)(int64_t)step;
+    if (samples.looks_of_class[class_index] <= 1) aim_sized_frees(class_index);
 }
 
-void sized_free_watch(unsigned class_index, int step)
+void sized_free_look(unsigned class_index, int step)
 {
     take_table();
-    samples.watched[class_index] += (uint32_t)step;
-    aim_sized_frees(class_index);
+    count_looks(class_index, step);
     give_table();
 }
 
-void sized_free_watch_none(void)
+void sized_frees_aim(void)
 {
     take_table();
-    for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++) {
-        if (samples.watched[class_index] == 0) continue;
-        samples.watched[class_index] = 0;
+    for (unsigned class_index = 1; class_index <= CLASS_OF_1024; class_index++)
         aim_sized_frees(class_index);
-    }
     give_table();
 }
 
-bool sized_free_is_watched(unsigned class_index) { return samples.watched[class_index] != 0; }
+bool sized_free_looks(unsigned class_index) { return samples.looks_of_class[class_index] != 0; }
 
 uint32_t sample_note(const struct origin *origin, size_t bytes)
 {
@@ -145,7 +136,7 @@ uint32_t sample_note(const struct origin *origin, size_t bytes)
         *sample = (struct sample){ site, bytes, samples.era };
         site->live++;
         site->taken++;
-        count_of_class(bytes, 1);
+        if (bytes <= TABLE_BYTES_MAX) count_looks(class_of_size(bytes), 1);
     }
     give_table();
     if (site != NULL) return meta_number(sample);
@@ -159,7 +150,7 @@ void sample_forget(uint32_t record)
 
     take_table();
     if (sample->era == samples.era) sample->site->live--;
-    count_of_class(sample->bytes, -1);
+    if (sample->bytes <= TABLE_BYTES_MAX) count_looks(class_of_size(sample->bytes), -1);
     give_table();
     meta_give(sample, sizeof *sample);
 }

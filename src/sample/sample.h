@@ -51,13 +51,12 @@ uint32_t sample_note(const struct origin *origin, size_t bytes);
 void sample_forget(uint32_t record);
 size_t sample_bytes(uint32_t record);
 
-/* Counts the watched guarded blocks of the class: 1 begins a watch, -1 ends one, 0 changes nothing
- * but aims the sized frees of the class anew. They look at the address while the count is not 0.
- * G2 */
-void sized_free_watch(unsigned class_index, int step);
-/* Ends the watches of all classes. */
-void sized_free_watch_none(void);
-bool sized_free_is_watched(unsigned class_index);
+/* A block of the class begins to need that its sized frees look at the address, 1, or ends to,
+ * -1. G2 */
+void sized_free_look(unsigned class_index, int step);
+bool sized_free_looks(unsigned class_index);
+/* Those of all classes go where class_map_offset says by now. */
+void sized_frees_aim(void);
 
 /* A number for the name of a thread; 0: for no name, or when there are too many. */
 unsigned sample_name(const char *name);

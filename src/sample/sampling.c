@@ -12,16 +12,14 @@ bool sampling_polls;
 
 static unsigned depth_max = UNWIND_DEPTH_MAX; /* constant after start-up */
 
-/* Frees have magazines of their own from now on; the sized frees of classes with watched guarded
- * blocks must go on looking at the address. */
+/* Frees have magazines of their own from now on. */
 bool sampling_start(unsigned depth)
 {
     bool done;
 
     if (depth < UNWIND_DEPTH_MAX) depth_max = depth;
     done = threads_sample();
-    for (unsigned class_index = 1; class_index <= CLASS_OF_1024; class_index++)
-        if (sized_free_is_watched(class_index)) sized_free_watch(class_index, 0);
+    sized_frees_aim();
     return done;
 }
 

@@ -11,8 +11,6 @@
 
 #include "../control/conf.h"
 #include "../heap/doors.h"
-#include "../heap/heap.h"
-#include "../heap/shortage.h"
 
 void *malloc(size_t size) ALIAS_OF(prairie_malloc);
 void *calloc(size_t count, size_t size) ALIAS_OF(prairie_calloc);
@@ -26,9 +24,7 @@ void windows_start(void)
 
     if (started) return;
     started = true;
-    conf_read();
-    (void)heap_attach();
-    shortage_apply_options();
+    conf_start();
     imports_take_over();
 }
 

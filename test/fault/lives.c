@@ -379,8 +379,7 @@ _Noreturn void live_whole_life(const struct life *life, uint64_t seed, struct ac
     snprintf(options, sizeof options, "%s%s", life->options,
              lives_are_hardened ? ",hardened:true" : "");
     setenv("PRAIRIE_CONF", options, 1);
-    conf_read();
-    (void)heap_attach(); /* as before main */
+    conf_start();
     life->live(seed);
     account->seen = gate_seen();
     account->refused = gate_refused();

@@ -347,7 +347,7 @@ static void u2_a_held_one_that_is_not_counted(void) { --*inside_pool_held; }
 static void u2_more_held_than_may_be(void) { *inside_pool_held_max = 0; }
 static void u3_a_held_block_that_is_not_there(void) { guarded_pool.block[0] = NULL; }
 static void u3_a_block_that_was_given_back(void) { guarded_pool.block[1] = guarded_pool.block[0]; }
-static void u4_sized_frees_that_do_not_look(void) { sized_free_watch(harmed_class(), -1); }
+static void u4_sized_frees_that_do_not_look(void) { sized_free_look(harmed_class(), -1); }
 static void u5_one_too_many_held(void) { guarded_numbers.held[harmed_class()]++; }
 static void u5_one_of_another_class(void)
 {

@@ -6,7 +6,7 @@
 #include "hardened.h"
 
 static size_t size_of_block;
-static void expect_its_size(void) { misuse_check_told_hardened(block, size_of_block, 1); }
+static void expect_its_size(void) { misuse_check_told_size(block, size_of_block, 1); }
 static void expect_door_of_new(void) { hardened_check_door(block, DOOR_NEW); }
 static void delete_it(void) { (void)hardened_give(thread_front(), block, size_of_block, DOOR_NEW); }
 

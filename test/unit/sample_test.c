@@ -81,12 +81,12 @@ static void sized_frees_that_watch_go_on_watching(void **state)
 
     (void)state;
     prairie_free(prairie_malloc(1));
-    sized_free_watch(class_index, 1);
+    sized_free_look(class_index, 1);
     assert_int_equal(offset_of_sized_free[100], 0);
     sample_from_now((uint64_t)1 << 50);
     assert_int_equal(offset_of_sized_free[100], 0);
     assert_int_equal(offset_of_sized_free[300], offset_of_size[300] + OFFSET_FOR_FREES);
-    sized_free_watch(class_index, -1);
+    sized_free_look(class_index, -1);
     assert_int_equal(offset_of_sized_free[100], offset_of_size[100] + OFFSET_FOR_FREES);
 }
 

@@ -162,7 +162,7 @@ static void a_vast_block_takes_from_the_group(void **state)
 static void crowd_the_group(const char *option)
 {
     options_parse(option, "MALLOC_CONF");
-    shortage_apply_options();
+    shortage_obey_options();
     fake_group(64 * MiB, 58 * MiB);
     limits.group_known = false;
     decay_look_at_limits_from(0);

@@ -241,7 +241,7 @@ static void options_make_a_reserve(void **state)
     (void)state;
     options_parse("reserve_min:100000,limit_soft:50000000,limit_hard:60000000", "MALLOC_CONF");
     prairie_free(prairie_malloc(1));
-    shortage_apply_options();
+    shortage_obey_options();
     assert_int_equal(reserve_min_get(), round_up(100000, page_bytes()));
     assert_int_equal(reserve_cur_get(), reserve_min_get());
     assert_int_equal(limit_soft_get(), 50000000);
@@ -257,7 +257,7 @@ static void what_was_set_before_options_stays(void **state)
     limit_soft_set(50000000);
     limit_hard_set(60000000);
     assert_false(reserve_min_set(100000));
-    shortage_apply_options();
+    shortage_obey_options();
     assert_int_equal(limit_soft_get(), 50000000);
     assert_int_equal(limit_hard_get(), 60000000);
     assert_int_equal(reserve_min_get(), round_up(100000, page_bytes()));
