@@ -111,12 +111,12 @@ static void record_return_batch(const uint32_t *pages, unsigned count)
     run_return_batch(pages, count);
 }
 
-static bool record_extend(struct page_heap *heap, uint32_t page, size_t pages)
+static enum extended record_extend(struct page_heap *heap, uint32_t page, size_t pages)
 {
-    bool fits = run_extend(heap, page, pages);
+    enum extended extended = run_extend(heap, page, pages);
 
-    if (fits) record_event(page, pages);
-    return fits;
+    if (extended != EXTENDED_NOT) record_event(page, pages);
+    return extended;
 }
 
 static void record_trim(struct page_heap *heap, uint32_t page, size_t pages)

@@ -212,7 +212,7 @@ bool run_lease_would_grow(const struct page_heap *heap, size_t pages)
     return !found;
 }
 
-bool run_extend(struct page_heap *heap, uint32_t page, size_t pages)
+enum extended run_extend(struct page_heap *heap, uint32_t page, size_t pages)
 {
     struct tree_run *extent, *next;
     size_t missing;
@@ -232,7 +232,7 @@ bool run_extend(struct page_heap *heap, uint32_t page, size_t pages)
         if (page_record(page)->state == PAGE_LARGE) heap->large_pages += missing;
     }
     lock_give(&heap->lock);
-    return fits;
+    return fits ? EXTENDED : EXTENDED_NOT;
 }
 
 void run_trim(struct page_heap *heap, uint32_t page, size_t pages)

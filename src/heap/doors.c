@@ -205,13 +205,20 @@ PUBLIC void prairie_free_sized(void *block, size_t size)
         free_sized_overflow(front, block, size);
 }
 
+/* Jumped to, so that the usual way has no frame. */
+static NOINLINE void free_aligned_unusual(struct front *front, void *block, size_t align,
+                                          size_t size)
+{
+    hardened_expect_told(block, size, align);
+    free_missed(front, block);
+}
+
 PUBLIC void prairie_free_aligned_sized(void *block, size_t align, size_t size)
 {
     struct front *front = thread_word();
 
     if (CHECKED) misuse_check_told(block, size, align);
     if (CHECKED) misuse_note_free(block);
-    if (likely(front_put(front, class_map_at(block), block))) return;
-    hardened_expect_told(block, size, align);
-    free_missed(front, block);
+    if (unlikely(!front_put(front, class_map_at(block), block)))
+        free_aligned_unusual(front, block, align, size);
 }

@@ -47,6 +47,16 @@ INLINE bool is_resized_from(size_t size, size_t bytes)
     return size > TABLE_BYTES_MAX && size <= bytes && size > bytes - bytes / 4;
 }
 
+/* The usable bytes of what the class map does not know; aborts, in the words of that call, for what
+ * is no block. NULL has none. */
+NOINLINE size_t usable_beyond_map(enum misused_call call, const void *block);
+/* The same of any block. */
+INLINE size_t usable_bytes(enum misused_call call, const void *block)
+{
+    size_t bytes = bytes_of_offset(class_map_at(block));
+
+    return likely(bytes != 0) ? bytes : usable_beyond_map(call, block);
+}
 /* Every byte that both blocks hold, for programs write up to the usable size. The new one was asked
  * for with `size`. */
 void copy_contents(void *moved, const void *block, size_t old_bytes, size_t size);

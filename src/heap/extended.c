@@ -269,7 +269,7 @@ PUBLIC void *prairie_rallocx(void *block, size_t size, int flags)
     if (CHECKED) misuse_check(CALL_REALLOC, block);
     if (unlikely(bytes == 0)) return refuse_memory();
     if (unlikely(block == NULL)) return prairie_mallocx(size, flags);
-    old_bytes = prairie_usable_size(block);
+    old_bytes = usable_bytes(CALL_REALLOC, block);
     if (bytes == old_bytes && is_aligned((uintptr_t)block, flags_align((unsigned)flags))) {
         if (unlikely(guarded_pool_has(block))) guarded_set_size(block, size);
         return block;
@@ -293,7 +293,7 @@ PUBLIC size_t prairie_xallocx(void *block, size_t size, size_t extra, int flags)
     size_t old_bytes, bytes, most;
 
     if (CHECKED) misuse_check(CALL_REALLOC, block);
-    old_bytes = prairie_usable_size(block);
+    old_bytes = usable_bytes(CALL_REALLOC, block);
     if (__builtin_add_overflow(size, extra, &most) || most > LARGE_BYTES_MAX)
         most = LARGE_BYTES_MAX;
     if (size > most || !is_aligned((uintptr_t)block, flags_align((unsigned)flags)))

@@ -76,9 +76,9 @@ size_t hardened_size(const void *block, uint32_t page)
     return class_size - HARDENED_MARK_BYTES - slack_of(mark_read(block, class_size));
 }
 
-size_t hardened_bytes(const void *block, uint32_t page)
+size_t hardened_bytes(enum misused_call call, const void *block, uint32_t page)
 {
-    (void)hardened_check(CALL_USABLE_SIZE, block, page);
+    (void)hardened_check(call, block, page);
     return hardened_size(block, page);
 }
 

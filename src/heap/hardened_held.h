@@ -19,7 +19,7 @@ uint64_t hardened_check_small(enum misused_call call, const char *block, const s
 size_t hardened_size(const void *block, uint32_t page);
 enum hardened_door hardened_door_of(const void *block, uint32_t page);
 /* The bytes that were asked for. Aborts as hardened_check. */
-size_t hardened_bytes(const void *block, uint32_t page);
+size_t hardened_bytes(enum misused_call call, const void *block, uint32_t page);
 /* The same where a block would begin, but perhaps none does: 0 if the program holds none there.
  * Aborts if its mark was written to. */
 size_t hardened_held_bytes(const void *block, uint32_t page);

@@ -140,12 +140,16 @@ static bool extend_here(char *block, uint32_t page, size_t old_size, size_t byte
     uint32_t old_pages = page_record(page)->run_pages;
     uint32_t flags = hardened_large_record(page)->bin.previous;
     struct os_range guard = { block + old_bytes, page_bytes() };
+    bool was_guarded = (flags & RUN_GUARDED) != 0;
+    enum extended extended;
 
     hardened_large_record(page)->bin.next = 0; /* R3 */
-    if (run_extend(page_heap_of(page), page, (bytes >> space.page_shift) + 1)) {
-        if ((flags & RUN_GUARDED) == 0 || os_unguard(guard)) {
+    extended = run_extend(page_heap_of(page), page, (bytes >> space.page_shift) + 1);
+    if (extended != EXTENDED_NOT) {
+        if (!was_guarded || os_unguard(guard)) {
             __builtin_memset(block + old_size, 0, old_bytes - old_size);
-            large_clear(block + old_bytes, bytes - old_bytes);
+            if (extended == EXTENDED) large_clear(block + old_bytes, bytes - old_bytes);
+            else if (!was_guarded) __builtin_memset(guard.base, 0, guard.bytes);
             return true;
         }
         run_trim(page_heap_of(page), page, old_pages);

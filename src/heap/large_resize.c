@@ -46,11 +46,14 @@ static COLD void fill_gained(uint32_t page, size_t old_bytes)
     (void)fill_taken(large_begin(page) + old_bytes, bytes - old_bytes);
 }
 
-/* In a hardened process it reads as zero, as new blocks do. What a vast one gained does anyway. */
+/* In a hardened process it reads as zero, as new blocks do. The pages that a vast one gained do
+ * anyway. */
 static COLD void wipe_gained(uint32_t page, size_t old_bytes)
 {
-    if (page_record(page)->state != PAGE_VAST)
-        large_clear_from(page, large_begin(page) + old_bytes);
+    char *begin = large_begin(page) + old_bytes;
+
+    if (page_record(page)->state != PAGE_VAST) large_clear_from(page, begin);
+    else __builtin_memset(begin, 0, round_up(old_bytes, page_bytes()) - old_bytes);
 }
 
 /* Where a block begins behind the start of its page it stays staggered, whatever its size. */

@@ -61,7 +61,7 @@ size_t pointer_bytes(enum pointer_kind kind, const void *pointer, uint32_t page)
     case POINTER_SMALL: return class_bytes[class_of_offset(page_record(page)->class_at)];
     case POINTER_LARGE: return large_bytes(page);
     case POINTER_SAMPLED: return sampled_bytes(page);
-    case POINTER_HARDENED: return hardened_bytes(pointer, page);
+    case POINTER_HARDENED: return hardened_bytes(CALL_USABLE_SIZE, pointer, page);
     case POINTER_GUARDED: return class_bytes[guarded_pool_class(pointer)];
     default: return 0;
     }

@@ -177,16 +177,21 @@ PUBLIC void *prairie_reallocarray(void *block, size_t count, size_t size)
     return prairie_realloc(block, bytes);
 }
 
-PUBLIC size_t prairie_usable_size(const void *block)
+size_t usable_beyond_map(enum misused_call call, const void *block)
 {
-    size_t bytes = bytes_of_offset(class_map_at(block));
     enum pointer_kind kind;
     uint32_t page;
+    size_t bytes;
 
-    if (CHECKED) misuse_check(CALL_USABLE_SIZE, block);
-    if (likely(bytes != 0)) return bytes;
     if (block == NULL) return 0;
     kind = pointer_kind(block, &page);
+    if (unlikely(kind == POINTER_HARDENED)) return hardened_bytes(call, block, page);
     bytes = pointer_bytes(kind, block, page);
-    return likely(bytes != 0) ? bytes : other_bytes(CALL_USABLE_SIZE, kind, block);
+    return likely(bytes != 0) ? bytes : other_bytes(call, kind, block);
+}
+
+PUBLIC size_t prairie_usable_size(const void *block)
+{
+    if (CHECKED) misuse_check(CALL_USABLE_SIZE, block);
+    return usable_bytes(CALL_USABLE_SIZE, block);
 }

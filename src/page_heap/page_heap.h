@@ -300,16 +300,17 @@ unsigned run_lease_batch(struct page_heap *heap, size_t pages, unsigned wanted, 
 void run_return_batch(const uint32_t *pages, unsigned count);
 /* Would a lease of this length open more of the region? As of a moment ago; without the lock. */
 bool run_lease_would_grow(const struct page_heap *heap, size_t pages);
-/* Grows a used run in place to `pages` by taking from free right neighbours. False: there is no
- * room, nothing happened. */
-bool run_extend(struct page_heap *heap, uint32_t page, size_t pages);
+/* Grows a used run in place to `pages` by taking from free right neighbours. EXTENDED_NOT:
+ * there is no room, nothing happened. EXTENDED_BY_ZEROS: the pages that came read as zero. */
+enum extended { EXTENDED_NOT, EXTENDED, EXTENDED_BY_ZEROS };
+enum extended run_extend(struct page_heap *heap, uint32_t page, size_t pages);
 /* Gives back the tail of a used run beyond `pages`. */
 void run_trim(struct page_heap *heap, uint32_t page, size_t pages);
 /* Moves the end of a used run, to another length than it has. False: there is no room, nothing
  * happened. */
 INLINE bool run_resize(struct page_heap *heap, uint32_t page, size_t pages)
 {
-    if (pages > page_record(page)->run_pages) return run_extend(heap, page, pages);
+    if (pages > page_record(page)->run_pages) return run_extend(heap, page, pages) != EXTENDED_NOT;
     run_trim(heap, page, pages);
     return true;
 }

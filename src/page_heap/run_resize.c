@@ -12,13 +12,13 @@ INLINE enum page_state resizable_state(struct page_heap *heap, const struct page
     return (enum page_state)record->state;
 }
 
-bool run_extend(struct page_heap *heap, uint32_t page, size_t pages)
+enum extended run_extend(struct page_heap *heap, uint32_t page, size_t pages)
 {
     struct page *record = page_record(page);
     enum page_state state;
     size_t old_pages, missing;
+    enum extended extended = EXTENDED_NOT;
     struct hole hole;
-    bool fits;
 
     lock_take(page_heap_lock(heap));
     state = resizable_state(heap, record);
@@ -26,16 +26,16 @@ bool run_extend(struct page_heap *heap, uint32_t page, size_t pages)
     missing = pages - old_pages;
     check(pages > old_pages);
     hole = hole_after(heap, page + (uint32_t)old_pages, missing);
-    fits = hole.pages >= missing && run_may_take_hole(heap, hole, missing)
-        && open_free(heap, hole.first, missing);
-    if (fits) {
+    if (hole.pages >= missing && run_may_take_hole(heap, hole, missing)
+        && open_free(heap, hole.first, missing)) {
         (record + old_pages - 1)->state = PAGE_INSIDE;
-        (void)run_take_hole(heap, page, old_pages, pages, state);
+        extended =
+            run_take_hole(heap, page, old_pages, pages, state) ? EXTENDED_BY_ZEROS : EXTENDED;
         note_dirty_low(heap);
         if (state == PAGE_LARGE) heap->large_pages += missing;
     }
     lock_give(page_heap_lock(heap));
-    return fits;
+    return extended;
 }
 
 void run_trim(struct page_heap *heap, uint32_t page, size_t pages)

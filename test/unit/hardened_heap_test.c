@@ -344,6 +344,26 @@ static void vast_blocks_have_no_marks(void **state)
     prairie_check_all();
 }
 
+/* Of its last page, too, what it had before it was shorter. */
+static void what_a_vast_block_gains_reads_as_zero(void **state)
+{
+    size_t size;
+
+    (void)state;
+    needs_addresses(4 * VAST_BYTES_MIN);
+    harden();
+    prairie_free(taken(1));
+    size = VAST_BYTES_MIN + page_bytes();
+    block = prairie_malloc(size);
+    memset(block + size - 1000, 1, 1000);
+    block = prairie_realloc(block, size - 1000);
+    assert_int_equal(prairie_usable_size(block), size - PAGE_STAGGERED);
+    block = prairie_realloc(block, size);
+    assert_int_equal(page_record(page_at(block))->state, PAGE_VAST);
+    assert_true(all_bytes_are(block + size - PAGE_STAGGERED, 0, PAGE_STAGGERED));
+    prairie_free(block);
+}
+
 /* nallocx knows from their size and alignment which blocks have a mapping of their own. */
 static void vast_blocks_are_as_long_as_nallocx_tells(void **state)
 {
@@ -615,7 +635,8 @@ UNIT_MAIN(UNIT_TEST(what_is_to_be_zero_is), UNIT_TEST(manual_arenas_are_hardened
           UNIT_TEST(slabs_are_not_counted_as_large), UNIT_TEST(what_is_due_is_sampled),
           UNIT_TEST(what_is_held_is_told_from_what_is_free),
           UNIT_TEST(what_is_not_marked_has_no_page_more), UNIT_TEST(vast_blocks_have_no_marks),
-          UNIT_TEST(no_other_fences_are_built), UNIT_TEST(blocks_that_no_cache_holds_are_not_lost),
+          UNIT_TEST(what_a_vast_block_gains_reads_as_zero), UNIT_TEST(no_other_fences_are_built),
+          UNIT_TEST(blocks_that_no_cache_holds_are_not_lost),
           UNIT_TEST(large_blocks_that_cannot_wait_are_not_lost),
           UNIT_TEST(the_end_of_the_last_slab_is_no_block),
           UNIT_TEST(pages_between_blocks_come_back_as_zeros))

@@ -6,6 +6,8 @@
 
 #include <jemalloc/jemalloc.h>
 
+#include <sys/mman.h>
+
 /* What a process says and does that takes and gives blocks of the size of block. */
 static size_t size_of_block;
 static void go_on(void)
@@ -603,6 +605,27 @@ static void what_a_block_loses_and_gains_is_not_touched(void **state)
     prairie_check_all();
 }
 
+/* Fresh pages are zeros, which are not written again; but for the one that may become its guard. */
+static void fresh_pages_that_a_block_gains_are_not_touched(void **state)
+{
+    unsigned char there;
+    char *bytes;
+
+    (void)state;
+    harden();
+    may_close(0);
+    bytes = taken(LARGE);
+    memset(bytes, 0x11, LARGE);
+    bytes[round_up(LARGE, page_bytes())] = 1; /* nobody's page, and no guard */
+    assert_ptr_equal(prairie_realloc(bytes, 9 * LARGE), bytes);
+    assert_int_equal(mincore(bytes + round_up(5 * LARGE, page_bytes()), page_bytes(), &there), 0);
+    assert_int_equal(there & 1, 0);
+    assert_true(all_bytes_are(bytes, 0x11, LARGE));
+    assert_true(all_bytes_are(bytes + LARGE, 0, 8 * LARGE));
+    prairie_free(bytes);
+    prairie_check_all();
+}
+
 /* Bytes 0x11, in a hardened process. */
 static char *large_block_with_room(void)
 {
@@ -765,6 +788,7 @@ UNIT_MAIN(UNIT_TEST(every_size_is_exact_and_reads_as_zero),
           UNIT_TEST(chance_draws_orders_and_leaves_groups_out), UNIT_TEST(few_wait_as_well),
           UNIT_TEST(a_large_block_is_resized_where_it_is),
           UNIT_TEST(what_a_block_loses_and_gains_is_not_touched),
+          UNIT_TEST(fresh_pages_that_a_block_gains_are_not_touched),
           UNIT_TEST(rallocx_resizes_where_it_is), UNIT_TEST(xallocx_resizes_where_there_is_room),
           UNIT_TEST(what_large_blocks_lose_is_given_back),
           UNIT_TEST(a_guard_that_stays_is_no_harm_to_a_resize),

@@ -80,11 +80,11 @@ static void extending_crosses_dirty_and_clean(void **state)
     second = lease(3);
     assert_int_equal(second, first + 3);
     give_back(second);
-    assert_true(run_extend(page_heap, first, 9));
+    assert_int_equal(run_extend(page_heap, first, 9), EXTENDED);
     check_runs();
     expect_run(first, 9, PAGE_LARGE);
     assert_int_equal(page_record(first + 9)->state, PAGE_CLEAN);
-    assert_true(run_extend(page_heap, first, 12));
+    assert_int_equal(run_extend(page_heap, first, 12), EXTENDED_BY_ZEROS);
     check_runs();
     assert_int_equal(page_heap->large_pages, 12);
     assert_int_equal(page_heap_used_pages(page_heap), 12);

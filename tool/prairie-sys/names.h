@@ -839,6 +839,7 @@
 #define threads_sampling_init prairie_own_threads_sampling_init
 #define totals_count_calls prairie_own_totals_count_calls
 #define unwind_from prairie_own_unwind_from
+#define usable_beyond_map prairie_own_usable_beyond_map
 #define vast_bytes prairie_own_vast_bytes
 #define vast_count_now prairie_own_vast_count_now
 #define vast_forget_others prairie_own_vast_forget_others
