@@ -6,12 +6,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
+use self::numbers::{above_zero, whole};
 use crate::suite::TIMEOUT_MAX_S;
 use crate::trouble::{Result, Trouble};
 
 mod doctor;
 mod everywhere;
 mod live;
+mod numbers;
 mod prof;
 mod run;
 mod small;
@@ -95,7 +97,7 @@ pub struct Compare {
     pub list: bool,
 
     /// Rounds to run [default: the suite's, or 10]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = above_zero, allow_negative_numbers = true)]
     pub rounds: Option<u32>,
 
     /// The suite's quick rounds and quick scale
@@ -104,15 +106,15 @@ pub struct Compare {
 
     /// How much work each run of a suite does, in per cent of all [default: the suite's]
     #[arg(long, value_name = "PERCENT", conflicts_with = "command",
-        value_parser = clap::value_parser!(u32).range(1..))]
+        value_parser = above_zero, allow_negative_numbers = true)]
     pub scale: Option<u32>,
 
     /// Rounds before the first that counts [default: 1; 0 with --quick or --instructions]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>, allow_negative_numbers = true)]
     pub warmup: Option<u32>,
 
     /// Of the order of runs; printed, so that an order can be repeated
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>, allow_negative_numbers = true)]
     pub seed: Option<u64>,
 
     /// Whose lead is told [default: prairie]
@@ -140,7 +142,8 @@ pub struct Compare {
     pub stdin: Option<PathBuf>,
 
     /// Seconds that one run may take [default: the suite's, or 3600]
-    #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = positive_seconds,
+        allow_negative_numbers = true)]
     pub timeout: Option<f64>,
 
     /// Write a report, tables, raw data and a picture to this folder: compare.html, compare.md,

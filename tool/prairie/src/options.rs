@@ -14,7 +14,7 @@ use crate::trouble::{Result, Trouble};
 const PAGE: &str = include_str!("../../../docs/options.md");
 const WITHOUT_EFFECT: &str = "Understood, and without effect";
 /// In the order in which the library reads them.
-const VARIABLES: &[&str] = &["MALLOC_CONF", "PRAIRIE_CONF"];
+pub const VARIABLES: &[&str] = &["MALLOC_CONF", "PRAIRIE_CONF"];
 /// Other names of keys, from the notes of the page.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("arenas", "narenas"),
@@ -187,6 +187,15 @@ fn set_here(rows: &mut [Row]) -> Vec<String> {
     troubles
 }
 
+/// What such a variable says in vain: pairs that the library does not understand, each in a sentence,
+/// and keys that it takes and that change nothing.
+pub fn in_vain(variable: &'static str, text: &str) -> (Vec<String>, Vec<String>) {
+    let mut rows = rows(PAGE);
+    let troubles = set_by(&mut rows, variable, text);
+    let is_idle = |row: &Row| row.section == WITHOUT_EFFECT && row.set.is_some();
+    (troubles, rows.into_iter().filter(is_idle).map(|row| row.key).collect())
+}
+
 fn set_by(rows: &mut [Row], variable: &'static str, text: &str) -> Vec<String> {
     let mut troubles = Vec::new();
     for pair in text.split(',').filter(|pair| !pair.is_empty()) {
@@ -305,6 +314,13 @@ mod tests {
             let pair = text.strip_prefix("PRAIRIE_CONF=").unwrap().trim_end();
             assert_eq!(set_by(&mut rows, "PRAIRIE_CONF", pair), [""; 0]);
         }
+    }
+
+    #[test]
+    fn what_is_said_in_vain_is_told() {
+        let (troubles, idle) = in_vain("MALLOC_CONF", "hpa:true,narenas:2,foo:1,muzzy_decay_ms:0");
+        assert_eq!(troubles, ["MALLOC_CONF: no option is called 'foo'"]);
+        assert_eq!(idle, ["muzzy_decay_ms", "hpa"]);
     }
 
     #[test]

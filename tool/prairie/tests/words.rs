@@ -55,6 +55,17 @@ fn mistakes_on_the_command_line() {
     insta::assert_snapshot!("program-alone", said(&["run", "--stats", "sort", "-u"]));
     assert!(!said(&["run", "sort", "--", "-u"]).contains("tip:"));
     insta::assert_snapshot!("no-rounds", said(&["compare", "--rounds", "0", "--", "true"]));
+    for (arguments, must_be) in [
+        (&["compare", "--rounds", "-1", "--", "true"][..], "a whole number, 1 or more"),
+        (&["compare", "--warmup", "some", "--", "true"], "a whole number, 0 or more"),
+        (&["compare", "--seed", "-7", "--", "true"], "a whole number, 0 or more"),
+        (&["prof", "-n", "-1", "a.heap"], "a whole number, 0 or more"),
+        (&["prof", "--pid", "me"], "the number of a process, as ps or pgrep print it"),
+        (&["doctor", "--pid", "-5"], "the number of a process, as ps or pgrep print it"),
+    ] {
+        let said = said(arguments);
+        assert!(said.contains(&format!(": it must be {must_be}\n")), "{said}");
+    }
     insta::assert_snapshot!("with", said(&["compare", "--with", "nothing", "--", "true"]));
     assert_eq!(
         said(&["compare", "--extra", "nothing", "--", "true"]),

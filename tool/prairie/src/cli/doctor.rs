@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::Output;
+use super::numbers::pid;
+use crate::sys::Pid;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,8 +30,8 @@ not read the process; 127 when there is no such program.";
 )]
 pub struct Doctor {
     /// Look at a process that runs
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
-    pub pid: Option<i32>,
+    #[arg(long, value_name = "PID", value_parser = pid, allow_negative_numbers = true)]
+    pub pid: Option<Pid>,
 
     /// Use this library instead of the libprairie.so that is found
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 
 use super::Output;
+use super::numbers::{pid, whole};
 use crate::sys::Pid;
 use crate::trouble::{Result, Trouble};
 
@@ -34,7 +35,8 @@ pub struct Stats {
     pub openmetrics: bool,
 
     /// Classes of blocks to list, those with most pages first
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value = "10", value_parser = whole::<usize>,
+        allow_negative_numbers = true)]
     pub classes: usize,
 
     #[command(flatten)]
@@ -80,7 +82,8 @@ pub struct Exporter {
     pub textfile: Option<PathBuf>,
 
     /// Seconds between two writes of the file
-    #[arg(long, value_name = "SECONDS", default_value = "15", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "15", value_parser = seconds,
+        allow_negative_numbers = true)]
     pub every: Duration,
 
     /// Write the file, or standard output, once
@@ -113,7 +116,8 @@ pub struct Top {
     pub all: bool,
 
     /// Seconds between two looks
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds,
+        allow_negative_numbers = true)]
     pub every: Duration,
 
     /// Print a table once, and end
@@ -135,13 +139,6 @@ pub struct Top {
 
     #[command(flatten)]
     pub output: Output,
-}
-
-fn pid(text: &str) -> Result<Pid> {
-    match text.parse::<Pid>() {
-        Ok(pid) if pid > 0 => Ok(pid),
-        _ => Err(Trouble::new("it must be the number of a process, as ps or pgrep print it")),
-    }
 }
 
 fn seconds(text: &str) -> Result<Duration> {

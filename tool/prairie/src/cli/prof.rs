@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 
 use super::Output;
+use super::numbers::{pid, whole};
+use crate::sys::Pid;
 use crate::trouble::{Result, Trouble};
 
 const EXAMPLES: &str = "\
@@ -44,8 +46,8 @@ pub struct Prof {
     pub files: Vec<PathBuf>,
 
     /// Take one of a program that runs on prairie with prof:true
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
-    pub pid: Option<i32>,
+    #[arg(long, value_name = "PID", value_parser = pid, allow_negative_numbers = true)]
+    pub pid: Option<Pid>,
 
     /// The functions that hold most (the default)
     #[arg(long, help_heading = "What to show")]
@@ -106,11 +108,13 @@ pub struct Prof {
     pub sum: bool,
 
     /// Rows to print
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 30)]
+    #[arg(short = 'n', long, value_name = "N", default_value = "30", value_parser = whole::<usize>,
+        allow_negative_numbers = true)]
     pub limit: usize,
 
     /// Leave branches of the tree out that have less, in per cent
-    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = per_cent)]
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = per_cent,
+        allow_negative_numbers = true)]
     pub least: f64,
 
     /// Look for files of code below this folder first

@@ -1,8 +1,9 @@
-//! Settings of other allocators that stand in the environment: prairie reads none of them, and has an
-//! option for most.
+//! Settings in the environment that have no effect here: those of other allocators, for most of which
+//! there is an option, and what MALLOC_CONF and PRAIRIE_CONF say in vain.
 // SPDX-License-Identifier: MIT
 
 use super::check::Check;
+use crate::options;
 use crate::proc;
 use crate::sys::Pid;
 
@@ -119,11 +120,30 @@ fn own() -> Vec<(String, String)> {
 }
 
 fn checks(name: &str, value: &str) -> Vec<Check> {
+    if let Some(variable) = options::VARIABLES.iter().find(|variable| **variable == name) {
+        return checks_of_options(variable, value);
+    }
     if name == TUNABLES {
         return value.split(':').filter_map(check_of_tunable).collect();
     }
     let found = VARIABLES.iter().find(|one| one.name == name);
     found.and_then(|one| check(&format!("{name}={value}"), value, one)).into_iter().collect()
+}
+
+fn checks_of_options(variable: &'static str, value: &str) -> Vec<Check> {
+    let (troubles, idle) = options::in_vain(variable, value);
+    let mut checks: Vec<Check> = troubles
+        .into_iter()
+        .map(|text| Check::note(ABOUT, text).fix("`prairie options --all` lists what can be set"))
+        .collect();
+    if !idle.is_empty() {
+        let keys = idle.join(", ");
+        let text = format!("{variable}: understood, and without effect in prairie: {keys}");
+        checks.push(
+            Check::note(ABOUT, text).fix(format!("`prairie options {}` tells why", idle.join(" "))),
+        );
+    }
+    checks
 }
 
 fn check_of_tunable(pair: &str) -> Option<Check> {
@@ -215,6 +235,21 @@ mod tests {
         for name in ["MALLOC_CONF", "PRAIRIE_CONF", "PATH"] {
             assert!(checks(name, "narenas:2").is_empty(), "{name}");
         }
+    }
+
+    #[test]
+    fn what_options_say_in_vain_is_told() {
+        let checks = checks("MALLOC_CONF", "hpa:true,narenas:2,foo:1,muzzy_decay_ms:0");
+        let said: Vec<&str> = checks.iter().map(|check| &*check.says).collect();
+        assert_eq!(
+            said,
+            [
+                "MALLOC_CONF: no option is called 'foo'",
+                "MALLOC_CONF: understood, and without effect in prairie: muzzy_decay_ms, hpa"
+            ]
+        );
+        let fix = "`prairie options muzzy_decay_ms hpa` tells why";
+        assert_eq!(checks[1].fix.as_deref(), Some(fix));
     }
 
     /// Names of variables in the first column of the page's tables.
