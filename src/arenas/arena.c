@@ -324,6 +324,7 @@ void arena_give_stocks(struct arena *arena)
         while (bin->closed.count != 0)
             meta_give(take_record(arena, class_index), slab_shape[class_index].record_bytes);
     }
+    meta_end_row(&arena->row);
     return_stocks(arena);
 }
 

@@ -98,7 +98,7 @@ struct arena {
     bool is_hardened;  /* constant: its slabs are hidden, and free blocks in them read as zero */
     struct page_heap *page_heap; /* constant: what it leases from */
     struct swing swing;
-    struct meta_row row;                     /* for records of its slabs */
+    struct meta_row row;                     /* of records of slabs and empty magazines */
     struct cooling_depots *cooling;          /* NULL: nothing came from other cores yet */
     uint64_t trades;                         /* statistics: magazines exchanged at the depot */
     struct stock stock[STOCK_PAGES_MAX + 1]; /* by length */
@@ -148,7 +148,7 @@ unsigned arena_fill(struct arena *arena, unsigned class_index, void **slots, uns
                     bool may_grow);
 /* Of a manual arena: every block is free, whoever holds it, and every slab is closed. */
 void arena_reset_slabs(struct arena *arena);
-/* Gives back what it keeps for the slabs it would open next: runs, and records of closed ones. */
+/* Gives back what it keeps for the slabs it would open next: runs, and records. */
 void arena_give_stocks(struct arena *arena);
 /* Takes back those of the blocks that are this arena's, and moves the others to the front.
  * Returns how many others. */

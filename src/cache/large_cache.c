@@ -176,7 +176,7 @@ void large_cache_check(const struct cache *cache)
             count++;
         }
         require(count == list->count && count <= list->max); /* L1 */
-        sum += count * (kind / 2);
+        sum += (size_t)count * (kind / 2);
     }
     require(large_cache->room_pages + sum == room_pages_max()); /* L2 */
 }

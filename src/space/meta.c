@@ -151,13 +151,18 @@ void *meta_take_past_limit(size_t bytes) { return take_meta_record(bytes, true);
 /* So long are rows; longer records than a quarter are taken by themselves. */
 #define META_ROW_BYTES ((size_t)2048)
 
-/* What is left of the row before may serve others. */
+void meta_end_row(struct meta_row *row)
+{
+    if (row->bytes != 0) meta_give(row->base, row->bytes);
+    row->bytes = 0;
+}
+
 static bool begin_row(struct meta_row *row)
 {
     char *base = meta_take(META_ROW_BYTES);
 
     if (base == NULL) return false;
-    if (row->bytes != 0) meta_give(row->base, row->bytes);
+    meta_end_row(row);
     *row = (struct meta_row){ base, META_ROW_BYTES };
     return true;
 }

@@ -60,6 +60,8 @@ void *meta_take_past_limit(size_t bytes);
 /* The same as meta_take, out of the owner's row, unless one of that size was given back. What is in
  * the row counts as used. */
 void *meta_take_from_row(struct meta_row *row, size_t bytes);
+/* Gives back what is left of it. */
+void meta_end_row(struct meta_row *row);
 void meta_give(void *record, size_t bytes);
 /* Gives the pages of records of one page that are unused to the kernel. Called without a lock. */
 void meta_purge_pages(void);

@@ -44,11 +44,12 @@ static size_t meta_bytes_without_spares(void)
 {
     size_t bytes = commit.record_bytes;
 
-    for (unsigned i = 0; i < ARENA_COUNT_MAX; i++)
-        for (unsigned class_index = 1; arenas[i] != NULL && class_index < CLASS_COUNT;
-             class_index++)
-            bytes -= (size_t)arenas[i]->bin[class_index].closed.count
-                   * slab_shape[class_index].record_bytes;
+    EACH_ARENA (arena) {
+        for (unsigned class_index = 1; class_index < CLASS_COUNT; class_index++)
+            bytes -=
+                (size_t)arena->bin[class_index].closed.count * slab_shape[class_index].record_bytes;
+        bytes -= arena->row.bytes;
+    }
     return bytes;
 }
 

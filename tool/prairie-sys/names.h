@@ -408,6 +408,7 @@
 #define manual_set_staggered prairie_own_manual_set_staggered
 #define maps_bytes_for prairie_own_maps_bytes_for
 #define meta prairie_own_meta
+#define meta_end_row prairie_own_meta_end_row
 #define meta_give prairie_own_meta_give
 #define meta_hold_back prairie_own_meta_hold_back
 #define meta_open_ahead prairie_own_meta_open_ahead
