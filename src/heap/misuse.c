@@ -146,8 +146,10 @@ static size_t bytes_serving(size_t size, size_t align)
  * one. */
 static COLD bool has_room_for_mark(size_t usable, size_t size, size_t align)
 {
-    unsigned class_index = hardened_class(max_size(size, 1), align);
+    unsigned class_index;
 
+    size = max_size(size, 1);
+    class_index = hardened_class(size, align);
     if (class_index != 0) return usable == class_bytes[class_index];
     return size <= usable && usable - size < 2 * page_bytes();
 }

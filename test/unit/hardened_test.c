@@ -614,6 +614,7 @@ static void fresh_pages_that_a_block_gains_are_not_touched(void **state)
     (void)state;
     harden();
     may_close(0);
+    run_return_clean(run_lease(pages_for(20 * LARGE), 1, PAGE_USED).page);
     bytes = taken(LARGE);
     memset(bytes, 0x11, LARGE);
     bytes[round_up(LARGE, page_bytes())] = 1; /* nobody's page, and no guard */

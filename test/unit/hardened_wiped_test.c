@@ -67,6 +67,7 @@ static void unmarked_blocks_are_of_their_sizes(void **state)
         prairie_free_aligned_sized(prairie_aligned_alloc(512, size), 512, size);
         prairie_free_aligned_sized(prairie_aligned_alloc(64 * KiB, size), 64 * KiB, size);
     }
+    prairie_free_aligned_sized(prairie_aligned_alloc(64 * KiB, 0), 64 * KiB, 0);
     for (size_t i = 0; i < ARRAY_COUNT(unmarked_sizes); i++) {
         size_t size = unmarked_sizes[i];
 
