@@ -338,7 +338,7 @@ void decay_before_refusal(size_t pages)
 {
     depots_end_cooling();
     (void)arenas_clear(CLEAR_ALL);
-    if (limits_hard() != SIZE_MAX
+    if (commit_is_limited()
         || page_heaps_free_now(FREE_DIRTY) + page_heaps_free_now(FREE_CLEAN) >= pages)
         (void)purge_all();
 }

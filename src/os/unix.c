@@ -114,11 +114,12 @@ struct os_range os_resize(struct os_range range, size_t bytes, bool may_move)
     return (struct os_range){ range.base, bytes };
 }
 
-/* Memory is promised beyond what there is; a write makes a page real. */
+/* Memory is promised beyond what there is; a write makes a page real. A word, because processors
+ * without an instruction for bytes (riscv64) would need a library for them. */
 bool os_touch(struct os_range range)
 {
     for (size_t at = 0; at < range.bytes; at += os_page_bytes())
-        (void)__atomic_fetch_or(range.base + at, 0, __ATOMIC_RELAXED);
+        (void)__atomic_fetch_or((uint32_t *)(range.base + at), 0, __ATOMIC_RELAXED);
     return true;
 }
 

@@ -17,13 +17,10 @@ unsigned page_heap_last;
 uint64_t page_heaps_past_trigger;
 bool page_heaps_barred;
 
-/* While there is no limit. Where purging closes pages, all leases ask. */
-#define FREELY_LEASED_MAX ((uint32_t)(OS_PURGE_CLOSES ? 0 : RUN_PAGES_MAX))
-
-/* Of a shared one. */
-static uint32_t freely_leased_max_now(void)
+/* In a shared one, while there is no limit. Where purging closes pages, all leases ask. */
+static bool clean_is_free_now(void)
 {
-    return page_heaps_are_barred() || commit_is_limited() ? 0 : FREELY_LEASED_MAX;
+    return !OS_PURGE_CLOSES && !page_heaps_are_barred() && !commit_is_limited();
 }
 
 void page_heap_start(struct page_heap *heap)
@@ -32,12 +29,12 @@ void page_heap_start(struct page_heap *heap)
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     heap->huge_again_at = UINT64_MAX;
     if (page_heap_is_supplied(heap)) { /* no part of what prairie takes */
-        heap->freely_leased_max = (uint32_t)RUN_PAGES_MAX;
+        heap->clean_is_free = true;
         heap->trigger_pages = SIZE_MAX;
         return;
     }
     lock_init(&heap->lock, LOCK_PAGE_HEAP);
-    heap->freely_leased_max = freely_leased_max_now();
+    heap->clean_is_free = clean_is_free_now();
     heap->trigger_pages = 0;
     commit_add_heap(&heap->open_pages, &heap->free_pages[FREE_CLEAN]);
 }
@@ -60,7 +57,7 @@ void page_heaps_each_lock(void (*visit)(struct lock *lock), enum lock_walk walk)
 static void follow_limits(struct page_heap *heap)
 {
     lock_take(&heap->lock);
-    RELAXED_STORE(heap->freely_leased_max, freely_leased_max_now());
+    RELAXED_STORE(heap->clean_is_free, clean_is_free_now());
     lock_give(&heap->lock);
 }
 

@@ -65,8 +65,8 @@ struct page_heap {
                                       that is still open; 0: none */
     struct page_piece *pieces;     /* of a supplied one: written under lock and its arena's */
     size_t open_pages;             /* under lock: of the address space, all that it has */
-    uint32_t freely_leased_max;    /* atomic: leases of up to so many pages take clean ones without
-                                      asking page_heaps_spare_clean: RUN_PAGES_MAX, or 0 */
+    bool clean_is_free;            /* atomic: leases take clean pages, and need not ask whether they
+                                      may (page_heaps_spare_clean) */
     size_t trigger_pages;          /* atomic: with more dirty pages, page_heaps_past_trigger */
     size_t free_pages[FREE_KINDS]; /* under lock */
     size_t large_pages;            /* under lock: those of large blocks */
@@ -253,7 +253,7 @@ void page_heaps_follow_limits(void);
 bool page_heaps_spare_clean(size_t pages);
 INLINE bool page_heap_may_take_clean(struct page_heap *heap, size_t pages)
 {
-    return likely(RELAXED_LOAD(heap->freely_leased_max) != 0) || page_heaps_spare_clean(pages);
+    return likely(RELAXED_LOAD(heap->clean_is_free)) || page_heaps_spare_clean(pages);
 }
 
 /* What a lease is for: the page heap, and the state of the first page, PAGE_USED or PAGE_LARGE. One

@@ -187,9 +187,9 @@ static NOINLINE struct run lease_splitting(size_t pages, size_t align_pages, uin
     enum page_state state = purpose_state(purpose);
     struct run run = { 0, false };
 
-    if (likely(align_pages == 1 && pages <= RELAXED_LOAD(heap->freely_leased_max)))
-        run.page = run_find(heap, pages);
-    else if (align_pages == 1) run.page = run_find_dirty(heap, pages);
+    if (likely(align_pages == 1))
+        run.page = likely(RELAXED_LOAD(heap->clean_is_free)) ? run_find(heap, pages)
+                                                             : run_find_dirty(heap, pages);
     if (PAGE_HEAPS > 1 && align_pages == 1
         && unlikely(run.page == 0 || page_record(run.page)->state == PAGE_CLEAN)) {
         uint32_t page = lease_left_over(heap, pages, state);

@@ -126,7 +126,7 @@ static void under_a_hard_limit_own_pages_go_first(void **state)
     give_back(own);
     give_back(others);
     limits_set_hard(commit_taken_bytes() + (RUN_PAGES << space.page_shift));
-    assert_int_equal(page_heap[2].freely_leased_max, 0);
+    assert_false(page_heap[2].clean_is_free);
     page = lease_from(2, 10);
     assert_ptr_equal(page_heap_of(page), &page_heap[2]);
     assert_int_equal(page, own);

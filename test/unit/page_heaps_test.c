@@ -160,9 +160,9 @@ static void a_limit_holds_for_those_to_come(void **state)
     fake_cores(4);
     assert_true(heap_start());
     limits_set_hard(commit_taken_bytes() + 64 * page_bytes());
-    assert_int_equal(page_heap_for(3, 4)->freely_leased_max, 0);
+    assert_false(page_heap_for(3, 4)->clean_is_free);
     limits_set_hard(0);
-    assert_int_not_equal(page_heap[3].freely_leased_max, 0);
+    assert_true(page_heap[3].clean_is_free);
     prairie_check_all();
 }
 
