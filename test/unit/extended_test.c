@@ -192,6 +192,7 @@ static void vast_blocks_stay_aligned(void **state)
     char *block = NULL;
 
     (void)state;
+    needs_addresses(8 * VAST_BYTES_MIN);
     for (unsigned i = 1; i < 5; i++) {
         block = prairie_rallocx(block, i * VAST_BYTES_MIN, MALLOCX_ALIGN(align));
         assert_non_null(block);
