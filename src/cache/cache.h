@@ -89,8 +89,8 @@ struct cache {
         uint32_t large_takes;     /* a thread's: of large blocks, before it keeps runs */
         uint32_t times_destroyed; /* an explicit one's: of its arena, when it was bound to it */
     };
-    uint32_t staggered; /* statistics: large blocks taken that are, less such given back: perhaps
-                           less than 0 */
+    uint32_t staggered; /* statistics: large blocks taken that are, less such given back to the page
+                           heap: perhaps less than 0 */
     uint32_t thread;    /* the number of the owner, as the system tells it; 0: it does not */
     struct large_cache *large_cache; /* runs for large blocks (large_cache.h); NULL: none yet;
                                         atomic, published with release for the statistics */

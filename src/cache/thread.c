@@ -270,6 +270,7 @@ static bool sample_mine(void)
 
     if (fresh == NULL) return false;
     (void)cache_list_drain_abandoned(CLEAR_ALL);
+    cache_drain_all(mine);
     lock_take(&threads_lock);
     alone = cache_list_is_only(mine);
     if (alone) {
@@ -282,7 +283,6 @@ static bool sample_mine(void)
         counting_give_sampled(fresh);
         return false;
     }
-    cache_drain_all(mine);
     cache_give(mine);
     return true;
 }

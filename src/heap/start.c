@@ -229,6 +229,7 @@ void heap_obey_options(void)
     threads_hold_up_to(class_max);
     fill_start();
     guarded_obey_options();
+    if (!option_is_set(OPTION_CACHE_OBLIVIOUS)) thread_flush(); /* what it keeps begins elsewhere */
     /* A thread that has not called yet comes through heap_attach. */
     if (!threads_may_hold_blocks()) (void)thread_cache_off();
     decay_obey_options();

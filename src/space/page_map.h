@@ -148,7 +148,7 @@ INLINE bool page_is_fenced(const struct page *record)
         && (RELAXED_LOAD(record->bin_index) & (PAGE_CACHED | PAGE_HARDENED | PAGE_FENCED))
                == PAGE_FENCED;
 }
-/* Of the first page of a block that the program holds: is it staggered; by how many bytes it is
+/* Of the first page of a block that the program holds, or a cached one: is it staggered; by how many bytes it is
  * shorter than its pages; and how far behind the start of the page it begins. */
 INLINE bool page_is_staggered(const struct page *record)
 {

@@ -93,6 +93,7 @@ static void no_memory_for_an_empty_one_gives_a_full_one(void **state)
     assert_int_equal(depot_of(0)->full.count, 0);
     fake_fail_all(false);
     assert_non_null(bring(0, full));
+    end_rows();
     fake_fail_all(true);
     while (meta_take(magazine_bytes(capacity())) != NULL) {}
     assert_null(bring(0, younger));

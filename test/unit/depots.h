@@ -78,9 +78,16 @@ static inline void drain_magazine(void **magazine)
     meta_give(magazine, magazine_bytes(capacity()));
 }
 
-/* There is none for another magazine. */
+/* No arena has a row to cut a magazine from. */
+static inline void end_rows(void)
+{
+    EACH_ARENA (arena) meta_end_row(&arena->row);
+}
+
+/* There is no record for another magazine. */
 static inline void use_up_records(void)
 {
+    end_rows();
     while (meta_take(64) != NULL && meta.next > meta.open_base) {}
     fake_fail_all(true);
     while (meta_take(magazine_bytes(capacity())) != NULL) {}

@@ -330,7 +330,7 @@ static void a_kept_block_reads_as_zero_when_that_is_asked(void **state)
     assert_true(all_bytes_are(block, 0, bytes_of(LENGTH)));
 }
 
-static void so_do_those_below_it(void **state)
+static void so_do_all_that_are_kept(void **state)
 {
     char *blocks[RUNS];
 
@@ -613,7 +613,7 @@ UNIT_MAIN(
     UNIT_TEST(of_both_kinds_of_a_length_one_makes_room),
     UNIT_TEST(the_only_thread_purges_what_it_drains), UNIT_TEST(a_thread_tells_of_what_it_drains),
     UNIT_TEST(one_that_is_too_much_alone_is_not_kept),
-    UNIT_TEST(a_kept_block_reads_as_zero_when_that_is_asked), UNIT_TEST(so_do_those_below_it),
+    UNIT_TEST(a_kept_block_reads_as_zero_when_that_is_asked), UNIT_TEST(so_do_all_that_are_kept),
     UNIT_TEST(flush_and_purge_give_all_back), UNIT_TEST(a_thread_that_ends_leaves_nothing_kept),
     UNIT_TEST(statistics_count_it_as_free), UNIT_TEST(freed_twice_is_told),
     UNIT_TEST(nothing_is_left_of_the_mark), UNIT_TEST(broken_invariants_are_found))

@@ -299,7 +299,6 @@ static void a_given_record_counts_again(void **state)
     commit.limit_bytes = SIZE_MAX;
 }
 
-/* What was given before as well as what must be opened first; the kernel may still refuse. */
 /* ---- rows ---- */
 
 enum { ROW_RECORD = 5 * META_UNIT_BYTES };
@@ -389,6 +388,7 @@ static void a_row_that_a_limit_refuses_is_one_record(void **state)
     commit.limit_bytes = SIZE_MAX;
 }
 
+/* What was given before as well as what must be opened first; the kernel may still refuse. */
 static void some_records_pass_the_limit(void **state)
 {
     void *given;

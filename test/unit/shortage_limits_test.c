@@ -252,6 +252,7 @@ static void the_hard_limit_closes_no_pages(void **state)
     (void)state;
     prairie_free(prairie_malloc(1));
     assert_true(hole_at_the_end(page_heap).pages > 0);
+    EACH_ARENA (arena) meta_end_row(&arena->row);
     limit_hard_set(commit_taken_bytes());
     assert_null(prairie_malloc(1000));
     assert_int_equal(fake_calls(FAKE_CLOSE), 0);

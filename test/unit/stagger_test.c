@@ -108,6 +108,21 @@ static void an_option_lets_all_begin_with_the_page(void **state)
     }
 }
 
+/* A constructor before ours has taken blocks, and given them back. */
+static void those_that_are_kept_obey_that_option(void **state)
+{
+    char *block;
+
+    (void)state;
+    start();
+    block = staggered_block(STAGGERED_BYTES);
+    prairie_free(block);
+    options_parse("cache_oblivious:false", "PRAIRIE_CONF");
+    heap_obey_options();
+    take_many(STAGGERED_BYTES);
+    for (unsigned i = 0; i < BLOCKS; i++) assert_int_equal(offset_of(blocks[i]), 0);
+}
+
 static void wide_alignments_begin_with_the_page(void **state)
 {
     (void)state;
@@ -276,6 +291,7 @@ static void those_from_before_samples_are_counted(void **state)
 {
     (void)state;
     take_many(STAGGERED_BYTES);
+    for (unsigned i = 0; i < BLOCKS; i += 2) prairie_free(blocks[i]), blocks[i] = NULL;
     assert_true(threads_sample());
     assert_int_equal(allocated_bytes(), held_bytes());
     for (unsigned i = 0; i < BLOCKS; i++) prairie_free(blocks[i]);
@@ -343,6 +359,7 @@ UNIT_MAIN(UNIT_TEST(they_begin_with_any_of_eight_lines),
           UNIT_TEST(they_grow_and_shrink_where_they_are),
           UNIT_TEST(what_grows_long_begins_with_the_page),
           UNIT_TEST(a_long_one_shrinks_where_it_is), UNIT_TEST(what_is_no_block_is_refused),
-          UNIT_TEST(they_are_counted_exactly), UNIT_TEST(those_from_before_samples_are_counted),
+          UNIT_TEST(those_that_are_kept_obey_that_option), UNIT_TEST(they_are_counted_exactly),
+          UNIT_TEST(those_from_before_samples_are_counted),
           UNIT_TEST(those_of_manual_arenas_are_counted_exactly),
           UNIT_TEST(those_of_threads_that_a_child_has_not_are_counted))

@@ -137,17 +137,14 @@ impl Count<'_> {
         self.cached_pages = self.cached_pages.wrapping_add(pages_max.saturating_sub(room));
         self.cached_takes =
             self.cached_takes.wrapping_add(self.map.member("large_cache.takes")?.first(&copy)?);
-        let run = self.map.member("large_cache.run")?;
-        let block = self.map.member("cached_run.block")?;
-        for index in 1..run.count {
-            let is_kept = block.first(run.part(&copy, index)?)? != 0;
-            self.cached_runs = self.cached_runs.wrapping_add(u64::from(is_kept));
-        }
-        let below = self.map.member("large_cache.below")?;
-        let count = self.map.member("runs_below.count")?;
-        for index in 1..below.count {
-            let waiting = count.first(below.part(&copy, index)?)?;
-            self.cached_runs = self.cached_runs.wrapping_add(waiting);
+        let list = self.map.member("large_cache.list")?;
+        let count = self.map.member("cached_runs.count")?;
+        for kind in 0..list.count {
+            let kept = count.first(list.part(&copy, kind)?)?;
+            self.cached_runs = self.cached_runs.wrapping_add(kept);
+            if kind % 2 != 0 {
+                self.staggered = self.staggered.wrapping_sub(kept);
+            }
         }
         Ok(())
     }
