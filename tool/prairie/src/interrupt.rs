@@ -60,6 +60,8 @@ const SENDING_TIME: Duration = Duration::from_millis(10);
 pub struct PassOn {
     flags: Vec<(i32, Arc<AtomicBool>)>,
     bystander: Option<Bystander>,
+    /// What all have got, a bit for each signal, but for those that were looked at here.
+    got_by_all: u64,
 }
 
 impl PassOn {
@@ -71,7 +73,7 @@ impl PassOn {
             flags.push((signal, flag_of(&[signal])?));
         }
         let bystander = Bystander::new(launcher).about("the launcher")?;
-        Ok(PassOn { flags, bystander: Some(bystander) })
+        Ok(PassOn { flags, bystander: Some(bystander), got_by_all: 0 })
     }
 }
 
@@ -85,12 +87,14 @@ impl Watch for PassOn {
         std::thread::sleep(SENDING_TIME);
         // One that has come twice meanwhile is one.
         come.iter().for_each(|(_, flag)| flag.store(false, Ordering::Relaxed));
-        let got_by_all = self.bystander.as_mut().map_or(0, Bystander::has_got);
+        // Another one may be there that came while this waited: it is looked at next time.
+        self.got_by_all |= self.bystander.as_mut().map_or(0, Bystander::has_got);
         let is_in_group = sys::is_in_own_group(pid);
         for (signal, _) in come {
-            if !is_in_group || got_by_all & (1 << signal) == 0 {
+            if !is_in_group || self.got_by_all & (1 << signal) == 0 {
                 sys::send_signal(pid, *signal);
             }
+            self.got_by_all &= !(1 << signal);
         }
         false
     }

@@ -101,8 +101,10 @@ fn a_signal_to_the_whole_group_comes_once() {
     let Some(library) = built_library() else { return };
     let (tool, said, _) = counting(&library, &[]);
     let group = -(tool.id() as i32);
+    // The second one while the first one waits to be passed on.
     for signal in [libc::SIGTERM, libc::SIGINT] {
         send(group, signal);
+        std::thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(counted(tool, said), "1 1\n");
 }
