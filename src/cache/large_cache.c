@@ -45,11 +45,7 @@ static uint32_t pop(struct cache *cache, size_t kind)
     uint32_t page = page_at(list->first);
     struct page *record = page_record(page);
 
-    list->first = record->cached_next;
-    record->cached_next = NULL; /* R3 */
-    RELAXED_STORE(list->count, (uint8_t)(list->count - 1));
-    RELAXED_STORE(cache->large_cache->room_pages,
-                  cache->large_cache->room_pages + record->run_pages);
+    large_cache_unlink(cache->large_cache, list, record, kind / 2);
     page_unmark_cached(record);
     RELAXED_STORE(cache->staggered, cache->staggered - (uint32_t)(kind % 2));
     return page;

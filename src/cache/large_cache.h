@@ -70,6 +70,16 @@ INLINE char *large_end_stagger(struct cache *cache, struct page *record, char *b
 /* Counts a block that was asked for, and begins to keep runs after enough of them. */
 void large_cache_begin_soon(struct cache *cache);
 
+/* The first one is no longer kept. Its record is still marked. */
+INLINE void large_cache_unlink(struct large_cache *large_cache, struct cached_runs *list,
+                               struct page *record, size_t pages)
+{
+    list->first = record->cached_next;
+    record->cached_next = NULL; /* R3 */
+    RELAXED_STORE(list->count, (uint8_t)(list->count - 1));
+    RELAXED_STORE(large_cache->room_pages, large_cache->room_pages + (uint32_t)pages);
+}
+
 /* The block of this kind that was freed last, in the first region; NULL: none is kept, or it is not
  * there. */
 INLINE void *large_cache_take(struct large_cache *large_cache, size_t pages, bool is_staggered)
@@ -80,10 +90,7 @@ INLINE void *large_cache_take(struct large_cache *large_cache, size_t pages, boo
 
     if (unlikely(!is_in_first_region(block))) return NULL;
     record = page_record(page_of_first(block));
-    list->first = record->cached_next;
-    record->cached_next = NULL; /* R3 */
-    RELAXED_STORE(list->count, (uint8_t)(list->count - 1));
-    RELAXED_STORE(large_cache->room_pages, large_cache->room_pages + (uint32_t)pages);
+    large_cache_unlink(large_cache, list, record, pages);
     RELAXED_STORE(large_cache->takes, large_cache->takes + 1);
     page_end_cached(record);
     return block;

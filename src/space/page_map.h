@@ -148,8 +148,8 @@ INLINE bool page_is_fenced(const struct page *record)
         && (RELAXED_LOAD(record->bin_index) & (PAGE_CACHED | PAGE_HARDENED | PAGE_FENCED))
                == PAGE_FENCED;
 }
-/* Of the first page of a block that the program holds, or a cached one: is it staggered; by how many bytes it is
- * shorter than its pages; and how far behind the start of the page it begins. */
+/* Of the first page of a block that the program holds, or of a cached one: is it staggered; by how
+ * many bytes it is shorter than its pages; and how far behind the start of the page it begins. */
 INLINE bool page_is_staggered(const struct page *record)
 {
     return (RELAXED_LOAD(record->bin_index) & PAGE_STAGGERED) != 0;
@@ -158,9 +158,13 @@ INLINE size_t page_spare_bytes(const struct page *record)
 {
     return RELAXED_LOAD(record->bin_index) & PAGE_STAGGERED;
 }
+INLINE size_t marked_begin_offset(uint16_t marks)
+{
+    return (size_t)(marks & PAGE_LINES) / (PAGE_LINE / LINE_BYTES);
+}
 INLINE size_t page_begin_offset(const struct page *record)
 {
-    return (size_t)(RELAXED_LOAD(record->bin_index) & PAGE_LINES) / (PAGE_LINE / LINE_BYTES);
+    return marked_begin_offset(RELAXED_LOAD(record->bin_index));
 }
 /* Is it page_is_held_large, and does the block begin so many bytes behind the start of the page? */
 INLINE bool page_holds_large_at(const struct page *record, size_t offset)
@@ -168,7 +172,7 @@ INLINE bool page_holds_large_at(const struct page *record, size_t offset)
     uint16_t marks = RELAXED_LOAD(record->bin_index);
 
     return record->state == PAGE_LARGE && likely(marks < PAGE_FENCED)
-        && likely((size_t)(marks & PAGE_LINES) / (PAGE_LINE / LINE_BYTES) == offset);
+        && likely(marked_begin_offset(marks) == offset);
 }
 INLINE void page_mark_staggered(struct page *record, unsigned lines)
 {
